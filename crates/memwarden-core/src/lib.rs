@@ -1,0 +1,46 @@
+//! The nouns of Memwarden and the rules that need nothing but their arguments.
+//!
+//! Everything here is data and pure functions: no I/O, no clock, no randomness, no async runtime
+//! (invariant 1 of `ARCHITECTURE.md`). Callers bring time as a [`Timestamp`], randomness as a [`Salt`]
+//! or an id, and storage through the traits of [`log`].
+//!
+//! Reading order: [`Entry`] is what a caller wants remembered; [`Record`] is what the store keeps of it;
+//! [`Leaf`] is what the log says about it; [`Replay`] is what a verified log says now.
+
+mod authority;
+mod codec;
+mod context;
+mod entry;
+mod finding;
+mod id;
+mod leaf;
+pub mod log;
+mod name;
+mod payload;
+mod policy;
+mod principal;
+mod record;
+mod replay;
+
+pub use authority::{Authority, Taint, TaintError};
+pub use codec::{DecodeError, Decoder, Encoder};
+pub use context::{Context, Outcome, Permit, Receipt, Subject};
+pub use entry::{
+    Channel, DEFAULT_MAX_ENTRY_BYTES, Entry, EntryError, FieldValue, Kind, Limits, MAX_FIELDS,
+    MAX_LABEL_BYTES, MAX_METADATA_BYTES, MAX_PARENTS, TraceType,
+};
+pub use finding::{Finding, Score, ScoreError, Severity, StageName, Verdict};
+pub use id::{
+    ContextId, Digest, IdError, LogId, NamespaceId, PrincipalId, RecordId, Salt, StoreId, Timestamp,
+    leaf_hash, node_hash,
+};
+pub use leaf::{LEAF_TAG, LEAF_VERSION, Leaf, LeafKind};
+pub use name::{NameError, Namespace};
+pub use payload::{
+    EpochPayload, KeyPayload, PAYLOAD_VERSION, PolicyPayload, PurgePayload, RecallPayload, RecordPayload,
+    RotationPayload, StatusChange, StatusPayload, commitment, decode_findings, encode_findings,
+};
+pub use policy::{FailMode, Policy, Quota, StageSettings};
+pub use principal::{Principal, Role};
+pub use record::{Lineage, Mismatch, Record, Status, StoredRecord, Verified};
+pub use replay::{Expectation, Replay, ReplayError};

@@ -1,0 +1,79 @@
+//! What a store does with entries: which stages look, what their findings lead to, how much one writer may
+//! keep. A policy is data; its TOML form and its presets live with the stages that it names.
+
+use crate::{Digest, StageName, Verdict};
+use std::collections::BTreeMap;
+
+/// What happens to an entry when a stage itself fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailMode {
+    /// The entry is kept out.
+    Closed,
+    /// The entry passes, with a finding.
+    Open,
+}
+
+/// Parameters of one stage, all in integers: hundredths for scores, counts as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StageSettings {
+    /// What happens when the stage fails; the default depends on where it runs.
+    pub fail: Option<FailMode>,
+    /// Named numbers; the stage documents and checks them.
+    pub numbers: BTreeMap<String, u32>,
+    /// Named words, such as which reading of a published rule to run.
+    pub words: BTreeMap<String, String>,
+}
+
+/// How much one principal may keep; text out of sight counts too, so that nobody fills the store unseen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Most records of one principal.
+    pub records: u64,
+    /// Most content bytes of one principal.
+    pub bytes: u64,
+}
+
+impl Default for Quota {
+    /// A million records and 1 GiB: bounds that stop a runaway writer and that no honest one meets.
+    fn default() -> Self {
+        Self {
+            records: 1_000_000,
+            bytes: 1 << 30,
+        }
+    }
+}
+
+/// The rules of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Its name in reports.
+    pub name: String,
+    /// Stages that look at an entry before it is stored, in order.
+    pub write: Vec<StageName>,
+    /// Stages that look at an entry before it is served, in order.
+    pub read: Vec<StageName>,
+    /// Parameters, by stage.
+    pub stages: BTreeMap<StageName, StageSettings>,
+    /// What a firing stage leads to; a stage that is not named annotates.
+    pub verdicts: BTreeMap<StageName, Verdict>,
+    /// Weights of the reasoning guard's signals in hundredths; they sum to 100.
+    pub weights: BTreeMap<String, u32>,
+    /// How much one principal may keep.
+    pub quota: Quota,
+    /// The TOML text that it was read from; the hash is over these bytes.
+    pub source: String,
+}
+
+impl Policy {
+    /// SHA-256 of the policy's text: what each decision records.
+    #[must_use]
+    pub fn hash(&self) -> Digest {
+        Digest::of(self.source.as_bytes())
+    }
+
+    /// What a firing `stage` leads to.
+    #[must_use]
+    pub fn verdict_of(&self, stage: &str) -> Verdict {
+        self.verdicts.get(stage).copied().unwrap_or(Verdict::Annotate)
+    }
+}
