@@ -1,0 +1,169 @@
+//! Runs a policy's stages over a candidate and turns what they find into one verdict.
+//!
+//! For: the order of stages, the strongest verdict, stages that fail. Not for: what a stage finds (`layers`,
+//! `reasoning`), nor for sealing or serving anything.
+
+use crate::lists::{Lists, lists};
+use crate::stage::{Candidate, Phase, Stage, StageError, StoreView, Writer, fail_mode};
+use crate::{Signals, layers, provenance, reasoning};
+use memwarden_core::{Entry, FailMode, Finding, Policy, Score, Severity, StageName, Taint, Verdict};
+
+/// What the stages made of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Screening {
+    /// The strongest verdict that any stage asked for; [`Verdict::Admit`] where none fired.
+    pub verdict: Verdict,
+    /// The first stage that asked for it; none for [`Verdict::Admit`].
+    pub stage: Option<StageName>,
+    /// What every stage saw, in the order in which they ran. There may be findings beside `Admit`: those of
+    /// [`Severity::Info`] only label.
+    pub findings: Vec<Finding>,
+}
+
+/// The stages, with their lists compiled once for the whole program.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    lists: &'static Lists,
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Guard {
+    /// A guard over the embedded lists. The first call compiles them; every later one is free.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { lists: lists() }
+    }
+
+    /// Runs the stages of `policy` for `phase` in its order over the whole text, in time linear in it.
+    ///
+    /// - A stage fires when it has a finding above [`Severity::Info`]; it then asks for
+    ///   [`Policy::verdict_of`] the stage. Findings of `Info` label and leave `admit`.
+    /// - The verdict is the strongest that any stage asked for. After a `reject`, later stages are not
+    ///   evaluated (FARMA Table I: "–").
+    /// - A stage that fails never admits in silence: its failure is a finding. Closed means
+    ///   [`Verdict::Quarantine`], kept out and left for a person, since a failure of ours says nothing against
+    ///   the entry; open means [`Verdict::Annotate`]. The policy's `fail` chooses; its default is closed at
+    ///   write for an untrusted writer, open otherwise. At read, [`StageError::Entry`] is always closed.
+    #[must_use]
+    pub fn screen(
+        &self,
+        policy: &Policy,
+        phase: Phase,
+        candidate: &Candidate<'_>,
+        view: &dyn StoreView,
+        writer: Writer,
+    ) -> Screening {
+        let mut screening = Screening {
+            verdict: Verdict::Admit,
+            stage: None,
+            findings: Vec::new(),
+        };
+        for name in phase.stages(policy) {
+            let (asked, findings) = match self.run(name, policy, candidate, view) {
+                Ok(findings) => {
+                    let fires = findings.iter().any(|finding| finding.severity > Severity::Info);
+                    (
+                        if fires {
+                            policy.verdict_of(name)
+                        } else {
+                            Verdict::Admit
+                        },
+                        findings,
+                    )
+                }
+                Err(error) => {
+                    let mode = match (&error, phase) {
+                        (StageError::Entry { .. }, Phase::Read) => FailMode::Closed,
+                        _ => fail_mode(policy, name, phase, writer),
+                    };
+                    (after_failure(mode), vec![failure(name, mode, &error)])
+                }
+            };
+            screening.findings.extend(findings);
+            if asked > screening.verdict {
+                screening.verdict = asked;
+                screening.stage = Some(name.clone());
+            }
+            if screening.verdict == Verdict::Reject {
+                break;
+            }
+        }
+        screening
+    }
+
+    /// The taint of an entry: the higher of what its declared source gives (FARMA §IV-B) and the highest taint
+    /// of its declared parents plus [`crate::TAINT_STEP`], at most 1.0.
+    #[must_use]
+    pub fn taint(entry: &Entry, inherited: Option<Taint>) -> Taint {
+        provenance::taint(entry, inherited)
+    }
+
+    /// Whether the reasoning guard looks at an entry: those of the reasoning store, those that declare a
+    /// reasoning trace type, and those that open like a decision log (FARMA §IV-F, Figure 2).
+    #[must_use]
+    pub fn looks_like_reasoning(&self, entry: &Entry) -> bool {
+        reasoning::looks_like_reasoning(self.lists, entry)
+    }
+
+    /// The five signals of the reasoning guard for an entry, whether or not they make it fire: for reports.
+    ///
+    /// # Errors
+    /// [`StageError`] when `view` cannot count.
+    pub fn signals(
+        &self,
+        policy: &Policy,
+        entry: &Entry,
+        view: &dyn StoreView,
+    ) -> Result<Signals, StageError> {
+        reasoning::signals(self.lists, policy, entry, view)
+    }
+
+    fn run(
+        &self,
+        name: &str,
+        policy: &Policy,
+        candidate: &Candidate<'_>,
+        view: &dyn StoreView,
+    ) -> Result<Vec<Finding>, StageError> {
+        match Stage::from_name(name) {
+            Some(Stage::Keyword) => Ok(layers::keyword(self.lists, candidate)),
+            Some(Stage::Provenance) => Ok(layers::provenance(candidate)),
+            Some(Stage::Taint) => Ok(layers::taint_threshold(policy, candidate)),
+            Some(Stage::Pattern) => Ok(layers::pattern(self.lists, policy, candidate)),
+            Some(Stage::ReasoningGuard) => {
+                reasoning::reasoning_guard(self.lists, policy, candidate.entry, view)
+            }
+            // Parsing refuses such a policy; one that was put together by hand must not pass for screened.
+            None => Err(StageError::Unavailable {
+                reason: "no stage has this name".to_owned(),
+            }),
+        }
+    }
+}
+
+const fn after_failure(mode: FailMode) -> Verdict {
+    match mode {
+        FailMode::Closed => Verdict::Quarantine,
+        FailMode::Open => Verdict::Annotate,
+    }
+}
+
+fn failure(stage: &str, mode: FailMode, error: &StageError) -> Finding {
+    let outcome = match mode {
+        FailMode::Closed => "the entry is kept out",
+        FailMode::Open => "the entry passes unscreened by it",
+    };
+    Finding {
+        stage: stage.to_owned(),
+        rule: "failed".to_owned(),
+        severity: Severity::Warning,
+        score: Score::default(),
+        span: None,
+        reason: format!("{error}; {outcome}"),
+    }
+}

@@ -1,0 +1,15 @@
+//! Policies as people write them: the TOML grammar, the presets, and what a policy does in rows and lines.
+//!
+//! For: text to [`memwarden_core::Policy`] and back to something to read. Not for: running one (`guard`), nor
+//! for storing or loading one. `docs/policy.md` is the page for users.
+
+mod document;
+mod error;
+mod explain;
+mod grammar;
+mod presets;
+
+pub use error::PolicyError;
+pub use explain::{Row, explain, loosenings};
+pub use grammar::{MAX_NAME_BYTES, MAX_POLICY_BYTES, parse};
+pub use presets::{PRESETS, Preset, preset};

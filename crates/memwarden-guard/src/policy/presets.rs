@@ -1,0 +1,61 @@
+//! The policies that come with the program, as the same TOML that a user would write.
+
+use super::grammar::parse;
+use memwarden_core::Policy;
+
+/// A policy that comes with the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// One line for a person.
+    pub summary: &'static str,
+    /// Its text.
+    pub toml: &'static str,
+}
+
+/// Every preset, from the one that does least; `annotate` is the default of a new store.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "off",
+        summary: "no stages",
+        toml: include_str!("../../presets/off.toml"),
+    },
+    Preset {
+        name: "annotate",
+        summary: "all five layers leave findings at write; nothing is refused for its wording (the default)",
+        toml: include_str!("../../presets/annotate.toml"),
+    },
+    Preset {
+        name: "keyword",
+        summary: "refuses block-listed words at write and read",
+        toml: include_str!("../../presets/keyword.toml"),
+    },
+    Preset {
+        name: "sentinel",
+        summary: "SENTINEL as published: layers 1 and 5 at write, all five at read",
+        toml: include_str!("../../presets/sentinel.toml"),
+    },
+    Preset {
+        name: "sentinel-strict",
+        summary: "SENTINEL, but claimed prior runs count only where a receipt backs them",
+        toml: include_str!("../../presets/sentinel-strict.toml"),
+    },
+    Preset {
+        name: "sentinel-full",
+        summary: "SENTINEL with all five layers at write and at read",
+        toml: include_str!("../../presets/sentinel-full.toml"),
+    },
+];
+
+/// The preset of this name.
+///
+/// ```
+/// assert_eq!(memwarden_guard::preset("sentinel").map(|policy| policy.write.len()), Some(2));
+/// assert_eq!(memwarden_guard::preset("nonsense"), None);
+/// ```
+#[must_use]
+pub fn preset(name: &str) -> Option<Policy> {
+    let preset = PRESETS.iter().find(|preset| preset.name == name)?;
+    parse(preset.toml).ok()
+}

@@ -1,0 +1,251 @@
+//! What a stage is, what it may ask of the store, and its parameters with their defaults.
+//!
+//! Not for: what each stage looks for (`layers`, `reasoning`), nor how a policy writes it down (`policy`).
+
+use memwarden_core::{Entry, FailMode, Policy, Taint};
+use std::fmt;
+
+/// τ_taint in hundredths: "just above" 0.4, so that a direct tool entry passes and one derived from it does
+/// not (FARMA §IV-B, §IV-C; the value itself is our reading).
+pub const DEFAULT_TAINT_THRESHOLD: u32 = 45;
+/// τ_risk in hundredths (FARMA §IV-D calls it configurable; the value is our reading).
+pub const DEFAULT_RISK_THRESHOLD: u32 = 50;
+/// τ_guard in hundredths (FARMA §IV-E).
+pub const DEFAULT_GUARD_THRESHOLD: u32 = 50;
+/// Weight of each of the five signals in hundredths (FARMA §IV-E: equal weights of 0.2).
+pub const DEFAULT_WEIGHT: u32 = 20;
+
+/// When an entry is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Before it is stored.
+    Write,
+    /// Before it is served.
+    Read,
+}
+
+impl Phase {
+    /// The name used in policies and output.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read => "read",
+        }
+    }
+
+    /// The stages that `policy` runs in this phase, in order.
+    #[must_use]
+    pub fn stages(self, policy: &Policy) -> &[String] {
+        match self {
+            Self::Write => &policy.write,
+            Self::Read => &policy.read,
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether the writing principal is trusted. It decides one thing: whether a stage that fails at write, under
+/// a policy that does not say, keeps the entry out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Writer {
+    /// A stage that fails at write lets the entry pass, with a finding.
+    Trusted,
+    /// A stage that fails at write keeps the entry out.
+    Untrusted,
+}
+
+/// An entry to look at, with the one thing about it that the text does not hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// The entry.
+    pub entry: &'a Entry,
+    /// Highest taint of its declared parents, each with its own inheritance already in; none without parents.
+    pub inherited: Option<Taint>,
+}
+
+/// What the stages may ask of the store: counts in the candidate's own namespace, the candidate excluded.
+pub trait StoreView {
+    /// Active reasoning entries of `subject`; of the whole reasoning store when there is none.
+    ///
+    /// # Errors
+    /// [`StageError`] when the count cannot be had; the policy's `fail` then decides.
+    fn reasoning_entries(&self, subject: Option<&str>) -> Result<u64, StageError>;
+
+    /// The same, but only entries that a receipt backs. A store without receipts returns 0.
+    ///
+    /// # Errors
+    /// [`StageError`] when the count cannot be had; the policy's `fail` then decides.
+    fn receipt_backed_entries(&self, subject: Option<&str>) -> Result<u64, StageError>;
+}
+
+/// A stage could not do its work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StageError {
+    /// The stage as a whole has nothing to work with; `fail` of the policy decides.
+    #[error("the stage is unavailable: {reason}")]
+    Unavailable {
+        /// Why, for an operator.
+        reason: String,
+    },
+    /// Only this entry could not be judged. At read it is withheld, whatever `fail` says; at write, `fail`
+    /// decides.
+    #[error("the entry could not be judged: {reason}")]
+    Entry {
+        /// Why, for an operator.
+        reason: String,
+    },
+}
+
+/// The stages that exist. A policy names them; the order here is the paper's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// Layer 1: block-listed words (FARMA §IV-A).
+    Keyword,
+    /// Layer 2: labels the declared source; never fires (FARMA §IV-B).
+    Provenance,
+    /// Layer 3: taint over a threshold (FARMA §IV-C).
+    Taint,
+    /// Layer 4: risk over a threshold, or a pattern of the second set (FARMA §IV-D).
+    Pattern,
+    /// Layer 5: five weighted signals of forged reasoning (FARMA §IV-E).
+    ReasoningGuard,
+}
+
+impl Stage {
+    /// Every stage, in the paper's order.
+    pub const ALL: [Self; 5] = [
+        Self::Keyword,
+        Self::Provenance,
+        Self::Taint,
+        Self::Pattern,
+        Self::ReasoningGuard,
+    ];
+
+    /// The name used in policies and findings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keyword => "keyword",
+            Self::Provenance => "provenance",
+            Self::Taint => "taint",
+            Self::Pattern => "pattern",
+            Self::ReasoningGuard => "reasoning-guard",
+        }
+    }
+
+    /// One line for a person: what it looks at.
+    #[must_use]
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Keyword => "block-listed words (layer 1)",
+            Self::Provenance => "labels the declared source, refuses nothing (layer 2)",
+            Self::Taint => "taint of the declared source over a threshold (layer 3)",
+            Self::Pattern => "risk over a threshold, or a pattern of the second set (layer 4)",
+            Self::ReasoningGuard => "five weighted signals of forged reasoning (layer 5)",
+        }
+    }
+
+    /// The stage of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+
+    /// Whether it can fire at all; one that cannot takes no verdict.
+    #[must_use]
+    pub const fn can_fire(self) -> bool {
+        !matches!(self, Self::Provenance)
+    }
+
+    /// Whether it can clean a text, which the verdict `rewrite` needs. None of these can.
+    #[must_use]
+    pub const fn can_rewrite(self) -> bool {
+        false
+    }
+
+    /// The default of its `threshold` in hundredths; none where it has no threshold.
+    #[must_use]
+    pub const fn default_threshold(self) -> Option<u32> {
+        match self {
+            Self::Taint => Some(DEFAULT_TAINT_THRESHOLD),
+            Self::Pattern => Some(DEFAULT_RISK_THRESHOLD),
+            Self::ReasoningGuard => Some(DEFAULT_GUARD_THRESHOLD),
+            Self::Keyword | Self::Provenance => None,
+        }
+    }
+
+    /// The threshold in hundredths that it runs with under `policy`.
+    #[must_use]
+    pub fn threshold(self, policy: &Policy) -> Option<u32> {
+        let default = self.default_threshold()?;
+        let settings = policy.stages.get(self.name());
+        Some(
+            settings
+                .and_then(|s| s.numbers.get("threshold"))
+                .copied()
+                .unwrap_or(default),
+        )
+    }
+
+    /// What its failure leads to in `phase` for an entry of `writer`: the policy's `fail`, or by default closed
+    /// at write for an untrusted writer and open otherwise.
+    #[must_use]
+    pub fn fail_mode(self, policy: &Policy, phase: Phase, writer: Writer) -> FailMode {
+        fail_mode(policy, self.name(), phase, writer)
+    }
+}
+
+/// [`Stage::fail_mode`] by name, also for a name that no stage has.
+pub(crate) fn fail_mode(policy: &Policy, stage: &str, phase: Phase, writer: Writer) -> FailMode {
+    let said = policy.stages.get(stage).and_then(|settings| settings.fail);
+    said.unwrap_or(match (phase, writer) {
+        (Phase::Write, Writer::Untrusted) => FailMode::Closed,
+        (Phase::Write, Writer::Trusted) | (Phase::Read, _) => FailMode::Open,
+    })
+}
+
+/// Which stored entries back a claim of earlier runs (signal 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Precedents {
+    /// Every active reasoning entry of the subject, as published. An attacker who claims exactly the number
+    /// of entries it has already stored is never found out by it.
+    #[default]
+    Stored,
+    /// Only entries that a receipt backs. While a store has no receipts, every claim is unbacked.
+    ReceiptBacked,
+}
+
+impl Precedents {
+    /// Both readings.
+    pub const ALL: [Self; 2] = [Self::Stored, Self::ReceiptBacked];
+
+    /// The name used in policies.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::ReceiptBacked => "receipt-backed",
+        }
+    }
+
+    /// The reading of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reading| reading.as_str() == name)
+    }
+
+    /// The reading that `policy` runs; the default where it names none or one that does not exist.
+    #[must_use]
+    pub fn of(policy: &Policy) -> Self {
+        let settings = policy.stages.get(Stage::ReasoningGuard.name());
+        let word = settings.and_then(|settings| settings.words.get("precedents"));
+        word.and_then(|word| Self::from_name(word)).unwrap_or_default()
+    }
+}
