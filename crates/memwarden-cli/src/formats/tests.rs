@@ -242,6 +242,19 @@ fn a_file_in_which_nothing_is_recognized_says_what_it_is_instead() {
 }
 
 #[test]
+fn the_honest_memory_of_the_lab_is_read_without_a_problem() {
+    let file = include_bytes!("../../../memwarden-lab/data/honest-memory.jsonl");
+    let parsed = parse("honest-memory.jsonl", file, Limits::default()).unwrap();
+    assert_eq!(
+        (parsed.format, parsed.problems.as_slice()),
+        (Format::McpMemory, [].as_slice())
+    );
+    let reasoning = |imported: &&Imported| imported.entry.kind == memwarden_core::Kind::Reasoning;
+    assert!(parsed.entries.len() >= 75);
+    assert!(parsed.entries.iter().filter(reasoning).count() >= 30);
+}
+
+#[test]
 fn line_ends_byte_order_mark_and_file_name_do_not_matter() {
     let plain = include_str!("../../tests/fixtures/mcp.jsonl");
     let windows = format!("\u{feff}{}", plain.replace('\n', "\r\n"));
