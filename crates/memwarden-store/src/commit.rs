@@ -1,0 +1,120 @@
+//! The one way that a log grows: read the tail, let it be sealed, write what was sealed.
+
+use crate::apply::apply;
+use crate::fault::{Fault, misuse};
+use crate::row::count;
+use crate::schema::{number, range};
+use crate::transaction::{Immediate, Probe};
+use memwarden_core::LogId;
+use memwarden_core::log::{Body, Committed, Draft, LogTail, Placed, Sealed, Sealer};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// Commits what `sealer` accepts of `drafts` in one transaction.
+///
+/// When it accepts nothing and the log has a checkpoint, nothing is written.
+pub(crate) fn commit(
+    conn: &Connection,
+    probe: Option<&Probe>,
+    id: LogId,
+    drafts: &[Draft],
+    sealer: &mut dyn Sealer,
+) -> Result<Committed, Fault> {
+    let erases = drafts.iter().any(|draft| matches!(draft.body, Body::Purge(_)));
+    if erases {
+        conn.execute_batch("PRAGMA secure_delete = ON")?;
+    }
+    let outcome = attempt(conn, probe, id, drafts, sealer);
+    if erases {
+        conn.execute_batch("PRAGMA secure_delete = OFF")?;
+    }
+    outcome
+}
+
+fn attempt(
+    conn: &Connection,
+    probe: Option<&Probe>,
+    id: LogId,
+    drafts: &[Draft],
+    sealer: &mut dyn Sealer,
+) -> Result<Committed, Fault> {
+    let transaction = Immediate::begin(conn, probe)?;
+    let (log, tail) = tail(conn, id, sealer.seen())?;
+    let sealed = sealer.seal(&tail, drafts)?;
+    if sealed.outcomes.len() != drafts.len() {
+        return Err(misuse(format!(
+            "{} outcomes were sealed for {} drafts",
+            sealed.outcomes.len(),
+            drafts.len()
+        )));
+    }
+    match tail.checkpoint {
+        Some(checkpoint) if sealed.size == tail.size => Ok(committed(sealed, checkpoint)),
+        _ => {
+            write(conn, log, drafts, &sealed)?;
+            transaction.commit()?;
+            let checkpoint = sealed.checkpoint.clone();
+            Ok(committed(sealed, checkpoint))
+        }
+    }
+}
+
+fn tail(conn: &Connection, id: LogId, seen: u64) -> Result<(i64, LogTail), Fault> {
+    let (log, size, checkpoint) = conn
+        .prepare_cached("SELECT num, size, checkpoint FROM log WHERE id = ?1")?
+        .query_row([id.as_bytes()], |row| {
+            Ok((row.get(0)?, count(row, 1)?, row.get(2)?))
+        })
+        .optional()?
+        .ok_or_else(|| misuse(format!("log {id} is not in this store")))?;
+    let mut unseen = Vec::new();
+    if seen < size {
+        let places = range(log, seen, size);
+        unseen = conn
+            .prepare_cached("SELECT bytes FROM leaf WHERE num >= ?1 AND num < ?2 ORDER BY num")?
+            .query_map([places.start, places.end], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+    }
+    Ok((
+        log,
+        LogTail {
+            log: id,
+            size,
+            checkpoint,
+            unseen,
+        },
+    ))
+}
+
+fn write(conn: &Connection, log: i64, drafts: &[Draft], sealed: &Sealed) -> Result<(), Fault> {
+    for (draft, outcome) in drafts.iter().zip(&sealed.outcomes) {
+        let Ok(leaf) = outcome else { continue };
+        let row = number(log, leaf.position)?;
+        conn.prepare_cached("INSERT INTO leaf (num, bytes) VALUES (?1, ?2)")?
+            .execute(params![row, leaf.bytes])?;
+        apply(conn, log, row, draft, leaf)?;
+    }
+    for tile in &sealed.tiles {
+        conn.prepare_cached("INSERT OR REPLACE INTO tile (log, level, idx, hashes) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![log, tile.level, tile.index.cast_signed(), tile.hashes])?;
+    }
+    conn.prepare_cached("UPDATE log SET size = ?2, checkpoint = ?3 WHERE num = ?1")?
+        .execute(params![log, sealed.size.cast_signed(), sealed.checkpoint])?;
+    Ok(())
+}
+
+fn committed(sealed: Sealed, checkpoint: String) -> Committed {
+    Committed {
+        outcomes: sealed
+            .outcomes
+            .into_iter()
+            .map(|outcome| {
+                outcome.map(|leaf| Placed {
+                    position: leaf.position,
+                    time: leaf.time,
+                })
+            })
+            .collect(),
+        size: sealed.size,
+        checkpoint,
+    }
+}

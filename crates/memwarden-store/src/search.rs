@@ -1,0 +1,148 @@
+//! Which active records of one namespace a query proposes, and in which order.
+
+use crate::fault::Fault;
+use crate::index::{IN_INDEX, table};
+use crate::schema::span;
+use crate::terms::expressions;
+use memwarden_core::log::{Candidate, Retrieval, Search};
+use rapidfuzz::distance::levenshtein;
+use rusqlite::{Connection, params};
+use std::collections::BinaryHeap;
+
+/// The best candidates in the namespace with number `namespace` of the log with number `log`.
+pub(crate) fn candidates(
+    conn: &Connection,
+    log: i64,
+    namespace: i64,
+    search: &Search<'_>,
+) -> Result<Vec<Candidate>, Fault> {
+    if search.limit == 0 {
+        return Ok(Vec::new());
+    }
+    match search.retrieval {
+        Retrieval::Lexical => lexical(conn, namespace, search),
+        Retrieval::Levenshtein => nearest(conn, log, namespace, search),
+    }
+}
+
+/// BM25 over the query's terms, combined with OR. The score is FTS5's `bm25()` with its sign turned.
+fn lexical(conn: &Connection, namespace: i64, search: &Search<'_>) -> Result<Vec<Candidate>, Fault> {
+    let terms = telling(conn, namespace, expressions(search.query), search.common_above)?;
+    if terms.is_empty() {
+        return Ok(Vec::new());
+    }
+    let fts = table(namespace);
+    let limit = i64::try_from(search.limit).unwrap_or(i64::MAX);
+    let expression = terms.join(" OR ");
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Candidate {
+            row: row.get(0)?,
+            score: -row.get::<_, f64>(1)?,
+        })
+    };
+    let found = match search.kind {
+        None => conn
+            .prepare_cached(&format!(
+                "SELECT rowid, bm25({fts}) AS score FROM {fts} WHERE {fts} MATCH ?1 ORDER BY score, rowid LIMIT ?2"
+            ))?
+            .query_map(params![expression, limit], read)?
+            .collect::<Result<_, _>>()?,
+        Some(kind) => conn
+            .prepare_cached(&format!(
+                "SELECT {fts}.rowid, bm25({fts}) AS score
+                 FROM {fts} CROSS JOIN record ON record.num = {fts}.rowid
+                 WHERE {fts} MATCH ?1 AND record.kind = ?3 ORDER BY score, {fts}.rowid LIMIT ?2"
+            ))?
+            .query_map(params![expression, limit, kind.code()], read)?
+            .collect::<Result<_, _>>()?,
+    };
+    Ok(found)
+}
+
+/// Leaves out terms that no record has; then those in more than `common_above` records, unless there are no
+/// others: then only the rarest stays.
+fn telling(
+    conn: &Connection,
+    namespace: i64,
+    terms: Vec<String>,
+    common_above: u64,
+) -> Result<Vec<String>, Fault> {
+    let fts = table(namespace);
+    let most = i64::try_from(common_above).unwrap_or(i64::MAX);
+    let mut bounded = conn.prepare_cached(&format!(
+        "SELECT count(*) FROM (SELECT 1 FROM {fts} WHERE {fts} MATCH ?1 LIMIT ?2)"
+    ))?;
+    let (mut rare, mut common) = (Vec::new(), Vec::new());
+    for term in terms {
+        let count: i64 = bounded.query_row(params![term, most.saturating_add(1)], |row| row.get(0))?;
+        if count > most {
+            common.push(term);
+        } else if count > 0 {
+            rare.push(term);
+        }
+    }
+    if !rare.is_empty() || common.len() < 2 {
+        return Ok(if rare.is_empty() { common } else { rare });
+    }
+    let mut rarest: Option<(i64, String)> = None;
+    for term in common {
+        let count: i64 = bounded.query_row(params![term, i64::MAX], |row| row.get(0))?;
+        if rarest.as_ref().is_none_or(|(least, _)| count < *least) {
+            rarest = Some((count, term));
+        }
+    }
+    Ok(rarest.into_iter().map(|(_, term)| term).collect())
+}
+
+/// Smallest edit distance (in characters) of the whole content to the query;
+/// score `1 - distance / max(length)`.
+fn nearest(
+    conn: &Connection,
+    log: i64,
+    namespace: i64,
+    search: &Search<'_>,
+) -> Result<Vec<Candidate>, Fault> {
+    let query_length = search.query.chars().count();
+    let comparator = levenshtein::BatchComparator::new(search.query.chars());
+    let (first, last) = span(log);
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT num, content FROM record
+         WHERE num BETWEEN ?1 AND ?2 AND namespace = ?3 AND {IN_INDEX} AND (?4 IS NULL OR kind = ?4) ORDER BY num"
+    ))?;
+    let kind = search.kind.map(|kind| kind.code());
+    let mut rows = statement.query(params![first, last, namespace, kind])?;
+    // The worst of the best on top; an equally near row that comes later does not displace it.
+    let mut best: BinaryHeap<(usize, i64, usize)> = BinaryHeap::new();
+    while let Some(row) = rows.next()? {
+        let text: String = row.get(1)?;
+        let bound = match best.peek() {
+            Some((0, ..)) if best.len() >= search.limit => break,
+            Some((worst, ..)) if best.len() >= search.limit => worst - 1,
+            _ => usize::MAX,
+        };
+        let within = levenshtein::Args::default().score_cutoff(bound);
+        if let Some(distance) = comparator.distance_with_args(text.chars(), &within) {
+            if best.len() >= search.limit {
+                best.pop();
+            }
+            best.push((distance, row.get(0)?, text.chars().count().max(query_length)));
+        }
+    }
+    Ok(best
+        .into_sorted_vec()
+        .into_iter()
+        .map(|(distance, row, longest)| Candidate {
+            row,
+            score: similarity(distance, longest),
+        })
+        .collect())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "lengths are far below 2^52 characters")]
+fn similarity(distance: usize, longest: usize) -> f64 {
+    if longest == 0 {
+        1.0
+    } else {
+        1.0 - distance as f64 / longest as f64
+    }
+}
