@@ -127,7 +127,7 @@ pub struct Leaf {
     pub context: Option<ContextId>,
     /// The way in.
     pub channel: Channel,
-    /// Written authority of a record, or the label that a context fell to.
+    /// Written authority of a record, the label that a context fell to, or else the class of the principal.
     pub authority: Authority,
     /// Status after this leaf.
     pub status: Status,
@@ -178,6 +178,14 @@ impl Leaf {
             })
             .fixed(self.policy.as_bytes());
         e.finish()
+    }
+
+    /// The kind of an encoded leaf, without reading the rest.
+    #[must_use]
+    pub fn kind_of(bytes: &[u8]) -> Option<LeafKind> {
+        // Tag, version, log, epoch, position and time come before it.
+        const AT: usize = LEAF_TAG.len() + 1 + 16 + 4 + 8 + 8;
+        bytes.get(AT).copied().and_then(LeafKind::from_code)
     }
 
     /// Reads canonical bytes; accepts exactly what [`Leaf::encode`] writes.
@@ -249,7 +257,9 @@ mod tests {
     proptest! {
         #[test]
         fn decoding_returns_what_was_encoded(leaf in any_leaf()) {
-            prop_assert_eq!(Leaf::decode(&leaf.encode()).unwrap(), leaf);
+            let bytes = leaf.encode();
+            prop_assert_eq!(Leaf::kind_of(&bytes), Some(leaf.kind));
+            prop_assert_eq!(Leaf::decode(&bytes).unwrap(), leaf);
         }
 
         #[test]

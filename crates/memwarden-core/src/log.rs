@@ -253,7 +253,7 @@ pub trait Sealer: Send {
 }
 
 /// The store cannot do what was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process held the write lock longer than the busy limit.

@@ -1,1 +1,73 @@
-//! stub
+//! Memwarden keeps an LLM agent's long-term memory honest.
+//!
+//! [`Warden`] opens a store; [`Warden::handle`] turns a [`Credential`] into a [`Handle`] bound to one
+//! principal; the handle has the verbs. What is remembered is sealed into a log that anyone can verify, in
+//! the same transaction that makes it visible; what is recalled is checked against that log.
+//!
+//! ```
+//! # fn main() -> Result<(), memwarden::WardenError> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! use memwarden::{Entry, Places, Query, Role, Warden};
+//!
+//! let places = Places::within(dir.path().join("store"), dir.path().join("keys"), dir.path().join("witness"));
+//! let made = Warden::init(&places, &memwarden::guard::preset("annotate").unwrap())?;
+//! let warden = Warden::open(&places)?;
+//! let agent = warden.handle(&made.credential(Role::Agent)?)?;
+//!
+//! let namespace = "default".parse().unwrap();
+//! let kept = agent.remember(&namespace, Entry::new("Invoices of ACME are due on the 25th."))?;
+//! let recalled = agent.recall(&namespace, &Query::new("when are ACME invoices due"))?;
+//! assert_eq!(recalled.hits[0].record.id, kept.id);
+//! # Ok(())
+//! # }
+//! ```
+
+mod chain;
+mod clock;
+mod credential;
+mod draft;
+mod error;
+mod init;
+mod integrity;
+mod keys;
+mod owner;
+mod places;
+mod proofs;
+mod random;
+mod recall;
+mod registry;
+mod remember;
+mod render;
+mod restore;
+mod review;
+mod scribe;
+mod status;
+mod sweep;
+mod view;
+mod warden;
+mod witness;
+mod writer;
+
+pub use clock::{Clock, SystemClock};
+pub use credential::Credential;
+pub use error::{Damage, WardenError};
+pub use init::Made;
+pub use integrity::{Depth, IntegrityReport, Trust};
+pub use keys::credential_path;
+pub use memwarden_core as core;
+pub use memwarden_core::log::Retrieval;
+pub use memwarden_core::{
+    Authority, Channel, Entry, FieldValue, Finding, Kind, Namespace, Policy, Principal, Record, RecordId,
+    Role, Status, TraceType, Verdict,
+};
+pub use memwarden_guard as guard;
+pub use memwarden_ledger as ledger;
+pub use owner::{PurgeReport, Purged};
+pub use places::Places;
+pub use proofs::Reveal;
+pub use recall::{Hit, MAX_K, Query, Recall};
+pub use remember::{Remembered, WriteOptions};
+pub use restore::Restored;
+pub use review::{Change, Changed, Event};
+pub use status::{NamespaceStatus, StoreStatus};
+pub use warden::{Handle, Options, Warden};

@@ -1,0 +1,276 @@
+//! `recall`: candidates, checks against the log, read stages, the best k with their provenance.
+
+use crate::remember::{NamespaceView, inherited_taint};
+use crate::view::LazyView;
+use crate::{Handle, WardenError, draft, random, render};
+use memwarden_core::log::{NamespaceRow, Retrieval, Search};
+use memwarden_core::{
+    Authority, Finding, Kind, LeafKind, Namespace, RecallPayload, Record, StageName, Status, Timestamp,
+    Verdict,
+};
+use memwarden_guard::{Candidate as Screened, Phase, Writer};
+use std::collections::BTreeMap;
+
+/// Most records of one recall.
+pub const MAX_K: usize = 100;
+/// Longest query in bytes.
+const MAX_QUERY_BYTES: usize = 65_536;
+/// A term in more records than this share of a namespace counts as common (1 %, measured on LoCoMo).
+const COMMON_SHARE_DIVISOR: u64 = 100;
+/// A term in at most this many records is never common, or small stores would lose their words.
+const COMMON_FLOOR: u64 = 100;
+
+/// What to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// The words.
+    pub text: String,
+    /// How many records at most, 1 to [`MAX_K`].
+    pub k: usize,
+    /// Only this kind.
+    pub kind: Option<Kind>,
+    /// How to look.
+    pub retrieval: Retrieval,
+}
+
+impl Query {
+    /// The ten best records by words.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            k: 10,
+            kind: None,
+            retrieval: Retrieval::Lexical,
+        }
+    }
+}
+
+/// One record that is served.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// The record, checked against the log.
+    pub record: Record,
+    /// Higher is better; comparable only within one recall.
+    pub score: f64,
+    /// Place in the answer, from 1.
+    pub rank: usize,
+    /// Name of the principal that wrote it, if it is registered.
+    pub writer: Option<String>,
+    /// What the read stages saw.
+    pub findings: Vec<Finding>,
+    /// The text as it may be shown to a model: inert, with its provenance.
+    pub rendered: String,
+}
+
+/// What a recall serves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recall {
+    /// The records, best first.
+    pub hits: Vec<Hit>,
+    /// All of them as one block with delimiters that no text in it can close.
+    pub block: String,
+    /// How many candidates each read stage withheld. Their text and ids stay here.
+    pub withheld: BTreeMap<StageName, u64>,
+    /// The lowest authority of what was served.
+    pub label: Authority,
+    /// Log size at the moment of the view.
+    pub position: u64,
+}
+
+impl Handle {
+    /// Recalls records of a namespace.
+    ///
+    /// # Errors
+    /// A query out of range; a namespace that holds nothing; a row that differs from the log
+    /// ([`WardenError::Tampered`]): nothing of that namespace is served until it is mended.
+    pub fn recall(&self, namespace: &Namespace, query: &Query) -> Result<Recall, WardenError> {
+        check(query)?;
+        let warden = &self.warden;
+        let mut view = warden.view()?;
+        let row = view.namespace(namespace)?;
+        view.require_intact(&row)?;
+        let now = warden.now();
+        let view = LazyView::opened(warden, view);
+        let mut withheld = BTreeMap::new();
+        let mut hits: Vec<Hit> = Vec::with_capacity(query.k);
+        let mut wanted = query.k + 8;
+        let mut done = 0;
+        loop {
+            let candidates = self.candidates(&view, &row, query, wanted)?;
+            let exhausted = candidates.len() < wanted;
+            for candidate in candidates.iter().skip(done) {
+                if hits.len() == query.k {
+                    break;
+                }
+                let Some(record) = self.serveable(&view, &row, candidate.row, now)? else {
+                    continue;
+                };
+                match self.screen(&view, &row, record, &mut withheld)? {
+                    None => {}
+                    Some((record, findings)) => {
+                        hits.push(self.hit(record, findings, candidate.score, hits.len() + 1));
+                    }
+                }
+            }
+            done = candidates.len();
+            if exhausted || hits.len() == query.k {
+                break;
+            }
+            wanted *= 2;
+        }
+        let position = view.with(|view| Ok(view.size))?;
+        drop(view);
+        self.account(&row, query, &hits)?;
+        let label = hits
+            .iter()
+            .map(|hit| hit.record.effective)
+            .min()
+            .unwrap_or(Authority::Act);
+        let block = render::block(&hits, &random::bytes()?);
+        Ok(Recall {
+            hits,
+            block,
+            withheld,
+            label,
+            position,
+        })
+    }
+
+    fn candidates(
+        &self,
+        view: &LazyView<'_>,
+        namespace: &NamespaceRow,
+        query: &Query,
+        limit: usize,
+    ) -> Result<Vec<memwarden_core::log::Candidate>, WardenError> {
+        let active = self.warden.chain.replay().active_in(&namespace.id);
+        let search = Search {
+            namespace: namespace.id,
+            retrieval: query.retrieval,
+            query: &query.text,
+            limit,
+            common_above: (active / COMMON_SHARE_DIVISOR).max(COMMON_FLOOR),
+            kind: query.kind,
+        };
+        view.with(|view| Ok(view.snapshot.candidates(&search)?))
+    }
+
+    /// The record of a candidate, if it is still to be served.
+    fn serveable(
+        &self,
+        view: &LazyView<'_>,
+        namespace: &NamespaceRow,
+        row: i64,
+        now: Timestamp,
+    ) -> Result<Option<Record>, WardenError> {
+        let Some(record) = view.with(|view| view.record(row))? else {
+            return Ok(None);
+        };
+        let record = record.into_inner();
+        if record.namespace != namespace.name {
+            let what = "the index of another namespace points at it".to_owned();
+            return Err(WardenError::Tampered {
+                namespace: namespace.name.clone(),
+                record: record.id,
+                what,
+            });
+        }
+        let expired = record.entry.valid_until.is_some_and(|end| end <= now);
+        Ok((record.status == Status::Active && !expired).then_some(record))
+    }
+
+    /// Runs the read stages; a record that they keep out is counted and dropped.
+    fn screen(
+        &self,
+        view: &LazyView<'_>,
+        namespace: &NamespaceRow,
+        record: Record,
+        withheld: &mut BTreeMap<StageName, u64>,
+    ) -> Result<Option<(Record, Vec<Finding>)>, WardenError> {
+        let warden = &self.warden;
+        let policy = warden.policy();
+        if policy.read.is_empty() {
+            return Ok(Some((record, Vec::new())));
+        }
+        let inherited = view.with(|view| inherited_taint(view, &record.entry.parents, 0))?;
+        let candidate = Screened {
+            entry: &record.entry,
+            inherited,
+        };
+        let store = NamespaceView {
+            view,
+            namespace,
+            candidate: Some(&record),
+        };
+        let trust = match record.effective {
+            Authority::Act => Writer::Trusted,
+            Authority::Inform | Authority::None => Writer::Untrusted,
+        };
+        let screening = warden
+            .guard
+            .screen(&policy, Phase::Read, &candidate, &store, trust);
+        if screening.verdict >= Verdict::Quarantine {
+            *withheld.entry(screening.stage.unwrap_or_default()).or_default() += 1;
+            return Ok(None);
+        }
+        Ok(Some((record, screening.findings)))
+    }
+
+    fn hit(&self, record: Record, findings: Vec<Finding>, score: f64, rank: usize) -> Hit {
+        let writer = self
+            .warden
+            .principal(&record.principal)
+            .map(|principal| principal.name);
+        let rendered = render::record(&record, writer.as_deref());
+        Hit {
+            record,
+            score,
+            rank,
+            writer,
+            findings,
+            rendered,
+        }
+    }
+
+    /// Leaves an entry in the log that says what was asked and served. Nothing falls in this version, so the
+    /// entry waits for the next commit, at most a second.
+    fn account(&self, namespace: &NamespaceRow, query: &Query, hits: &[Hit]) -> Result<(), WardenError> {
+        let served = hits.iter().map(|hit| hit.record.id).collect();
+        let bytes = RecallPayload {
+            query: query.text.clone(),
+            served,
+        }
+        .encode();
+        let policy = self.warden.chain.registry().policy_hash();
+        let at = self.warden.clock.now();
+        let mut draft = draft::note(LeafKind::Recall, Some(&self.principal), bytes, policy, at)?;
+        draft.leaf.namespace = Some(namespace.id);
+        self.warden.writer.defer(draft);
+        Ok(())
+    }
+}
+
+fn check(query: &Query) -> Result<(), WardenError> {
+    let bad = |field, given: String, expected: String| {
+        Err(WardenError::BadInput {
+            field,
+            given,
+            expected,
+        })
+    };
+    if !(1..=MAX_K).contains(&query.k) {
+        return bad("k", query.k.to_string(), format!("1 to {MAX_K}"));
+    }
+    if query.text.trim().is_empty() {
+        return bad("query", String::new(), "some words".to_owned());
+    }
+    if query.text.len() > MAX_QUERY_BYTES {
+        return bad(
+            "query",
+            format!("{} bytes", query.text.len()),
+            format!("at most {MAX_QUERY_BYTES} bytes"),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,337 @@
+//! `remember`: screen, decide, seal, make visible; answer when it is durable.
+
+use crate::view::{LazyView, View};
+use crate::{Handle, WardenError, draft, random};
+use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord};
+use memwarden_core::{
+    Authority, Channel, Digest, Entry, Finding, Kind, LeafKind, Namespace, Record, RecordId, RecordPayload,
+    StageName, Status, StatusChange, Taint, Timestamp, Verdict, commitment, encode_findings,
+};
+use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer};
+
+/// How deep declared parents are followed for the declared-source taint of the published guard.
+const MAX_TAINT_DEPTH: usize = 16;
+
+/// How an entry comes in, beyond its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteOptions {
+    /// The way in.
+    pub channel: Channel,
+    /// The record that it replaces. If the writer is weaker than that record, the new one is stored beside
+    /// it as a proposal.
+    pub supersedes: Option<RecordId>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            channel: Channel::Direct,
+            supersedes: None,
+        }
+    }
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remembered {
+    /// The record's id; it exists whatever the verdict.
+    pub id: RecordId,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The stage that decided it.
+    pub stage: Option<StageName>,
+    /// What the stages saw.
+    pub findings: Vec<Finding>,
+    /// Whether it is visible.
+    pub status: Status,
+    /// Its authority.
+    pub written: Authority,
+    /// Its place in the log.
+    pub position: u64,
+    /// Its entry time.
+    pub time: Timestamp,
+    /// The record that it would replace, where the writer was too weak to do so.
+    pub proposal_for: Option<RecordId>,
+}
+
+/// What screening and sealing decided before the commit.
+struct Prepared {
+    drafts: Vec<Draft>,
+    remembered: Remembered,
+}
+
+impl Handle {
+    /// Remembers one entry.
+    ///
+    /// # Errors
+    /// An entry over a limit, a parent that is not active, a quota that is used up, a store that fails.
+    /// Nothing is stored then.
+    pub fn remember(&self, namespace: &Namespace, entry: Entry) -> Result<Remembered, WardenError> {
+        self.remember_with(namespace, entry, &WriteOptions::default())
+    }
+
+    /// [`Handle::remember`] with a channel and a record to replace.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remember_with(
+        &self,
+        namespace: &Namespace,
+        entry: Entry,
+        options: &WriteOptions,
+    ) -> Result<Remembered, WardenError> {
+        let row = self.warden.ensure_namespace(namespace)?;
+        let prepared = self.prepare(&row, entry, options)?;
+        let placed = self.warden.writer.commit(prepared.drafts)?;
+        let mut remembered = prepared.remembered;
+        if let Some(place) = placed.last() {
+            remembered.position = place.position;
+            remembered.time = place.time;
+        }
+        Ok(remembered)
+    }
+
+    /// Whether an importer brought an entry with this `origin_key` before, and which record it became.
+    ///
+    /// # Errors
+    /// A store that fails.
+    pub fn imported_before(
+        &self,
+        namespace: &Namespace,
+        origin_key: &str,
+    ) -> Result<Option<RecordId>, WardenError> {
+        let row = self.warden.ensure_namespace(namespace)?;
+        let mut view = self.warden.view()?;
+        let Some(number) = view.snapshot.find_origin(row.id, origin_key)? else {
+            return Ok(None);
+        };
+        Ok(view.record(number)?.map(|record| record.get().id))
+    }
+
+    fn prepare(
+        &self,
+        namespace: &NamespaceRow,
+        entry: Entry,
+        options: &WriteOptions,
+    ) -> Result<Prepared, WardenError> {
+        let warden = &self.warden;
+        entry.check(warden.limits)?;
+        let policy = warden.policy();
+        let at = warden.clock.now();
+        if let Some(end) = entry.valid_until
+            && end <= at
+        {
+            return Err(WardenError::BadInput {
+                field: "valid_until",
+                given: end.as_micros().to_string(),
+                expected: format!("a time after now ({} microseconds since 1970)", at.as_micros()),
+            });
+        }
+        let view = LazyView::new(warden);
+        let written = self.written_authority(&entry, options.channel)?;
+        let inherited = if entry.parents.is_empty() {
+            None
+        } else {
+            view.with(|view| inherited_taint(view, &entry.parents, 0))?
+        };
+        let trust = match written {
+            Authority::Act => Writer::Trusted,
+            Authority::Inform | Authority::None => Writer::Untrusted,
+        };
+        let candidate = Candidate {
+            entry: &entry,
+            inherited,
+        };
+        let counts = NamespaceView {
+            view: &view,
+            namespace,
+            candidate: None,
+        };
+        let screening = warden
+            .guard
+            .screen(&policy, Phase::Write, &candidate, &counts, trust);
+        let status = match screening.verdict {
+            Verdict::Admit | Verdict::Annotate | Verdict::Rewrite => Status::Active,
+            Verdict::Quarantine => Status::Quarantined,
+            Verdict::Reject => Status::Retired,
+        };
+        let id = RecordId::from_bytes(random::bytes()?);
+        let mut drafts = Vec::with_capacity(2);
+        let proposal_for = match options.supersedes {
+            Some(old) if status == Status::Active => {
+                let (change, proposal) = self.supersede(old)?;
+                drafts.push(draft::status(
+                    &warden.chain,
+                    Some(&self.principal),
+                    old,
+                    change,
+                    Some(id),
+                    None,
+                    "a newer record was written",
+                    at,
+                )?);
+                proposal
+            }
+            _ => None,
+        };
+        drafts.push(write_draft(
+            namespace,
+            id,
+            entry,
+            options.channel,
+            self,
+            written,
+            status,
+            screening.verdict,
+            &screening.findings,
+            policy.hash(),
+            at,
+        )?);
+        let remembered = Remembered {
+            id,
+            verdict: screening.verdict,
+            stage: screening.stage,
+            findings: screening.findings,
+            status,
+            written,
+            position: 0,
+            time: at,
+            proposal_for,
+        };
+        Ok(Prepared { drafts, remembered })
+    }
+
+    /// Written authority: min(class, declared parents). What is imported has none.
+    fn written_authority(&self, entry: &Entry, channel: Channel) -> Result<Authority, WardenError> {
+        let class = if channel == Channel::Import {
+            Authority::None
+        } else {
+            self.principal.role.class()
+        };
+        let replay = self.warden.chain.replay();
+        let parents: Result<Vec<_>, _> = entry
+            .parents
+            .iter()
+            .map(|parent| {
+                let known = replay
+                    .expectation(parent)
+                    .ok_or(WardenError::NotFound { record: *parent })?;
+                Ok::<_, WardenError>(known.effective())
+            })
+            .collect();
+        Ok(Authority::derive(class, parents?))
+    }
+
+    /// Invariant 11: whether this principal may take `old` out of sight, or only propose to.
+    fn supersede(&self, old: RecordId) -> Result<(StatusChange, Option<RecordId>), WardenError> {
+        let replay = self.warden.chain.replay();
+        let known = replay
+            .expectation(&old)
+            .ok_or(WardenError::NotFound { record: old })?;
+        if self.principal.role.class() >= known.effective() {
+            Ok((StatusChange::Supersede, None))
+        } else {
+            Ok((StatusChange::ProposeSupersede, Some(old)))
+        }
+    }
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one argument for each thing that the leaf binds"
+)]
+fn write_draft(
+    namespace: &NamespaceRow,
+    id: RecordId,
+    entry: Entry,
+    channel: Channel,
+    by: &Handle,
+    written: Authority,
+    status: Status,
+    verdict: Verdict,
+    findings: &[Finding],
+    policy: Digest,
+    at: Timestamp,
+) -> Result<Draft, WardenError> {
+    let salt = random::salt()?;
+    let payload = commitment(&salt, &RecordPayload::encode(&namespace.name, &entry, verdict));
+    let findings = if findings.is_empty() {
+        None
+    } else {
+        Some((random::salt()?, encode_findings(findings)))
+    };
+    let mut leaf = draft::leaf(LeafKind::Write, Some(&by.principal), payload, policy, at);
+    leaf.namespace = Some(namespace.id);
+    leaf.record = Some(id);
+    leaf.channel = channel;
+    leaf.authority = written;
+    leaf.status = status;
+    leaf.parents.clone_from(&entry.parents);
+    leaf.findings = findings.as_ref().map(|(salt, bytes)| commitment(salt, bytes));
+    let row = NewRecord {
+        id,
+        namespace: namespace.id,
+        entry,
+        salt,
+        verdict,
+        findings,
+        status,
+    };
+    Ok(Draft {
+        leaf,
+        body: Body::Record(Box::new(row)),
+    })
+}
+
+/// What the guard's stages may ask of the store: counts within the candidate's namespace.
+pub(crate) struct NamespaceView<'v, 'a> {
+    pub(crate) view: &'v LazyView<'a>,
+    pub(crate) namespace: &'v NamespaceRow,
+    /// The record that is looked at, if it is stored already: it does not support itself.
+    pub(crate) candidate: Option<&'v Record>,
+}
+
+impl StoreView for NamespaceView<'_, '_> {
+    fn reasoning_entries(&self, subject: Option<&str>) -> Result<u64, StageError> {
+        let count = self
+            .view
+            .with(|view| Ok(view.snapshot.reasoning_count(self.namespace.id, subject)?));
+        let count = count.map_err(|error| StageError::Unavailable {
+            reason: error.to_string(),
+        })?;
+        let itself = self.candidate.is_some_and(|record| {
+            record.status == Status::Active
+                && record.entry.kind == Kind::Reasoning
+                && (subject.is_none() || record.entry.subject.as_deref() == subject)
+        });
+        Ok(count.saturating_sub(u64::from(itself)))
+    }
+
+    /// Nothing writes receipts in this version, so no entry is backed by one.
+    fn receipt_backed_entries(&self, _subject: Option<&str>) -> Result<u64, StageError> {
+        Ok(0)
+    }
+}
+
+/// The highest taint of the declared parents, each with what it inherited itself.
+pub(crate) fn inherited_taint(
+    view: &mut View<'_>,
+    parents: &[RecordId],
+    depth: usize,
+) -> Result<Option<Taint>, WardenError> {
+    if depth >= MAX_TAINT_DEPTH {
+        return Ok(None);
+    }
+    let mut highest = None;
+    for parent in parents {
+        let record = match view.find(parent) {
+            Ok(record) => record.into_inner(),
+            // What is gone on purpose can no longer say where it came from.
+            Err(WardenError::Purged { .. } | WardenError::NotFound { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let above = inherited_taint(view, &record.entry.parents, depth + 1)?;
+        highest = highest.max(Some(memwarden_guard::Guard::taint(&record.entry, above)));
+    }
+    Ok(highest)
+}

@@ -1,0 +1,365 @@
+//! What this process adds to the log: re-checks inside the store's transaction, then places and seals.
+//!
+//! The store calls [`Sealer::seal`] between `BEGIN IMMEDIATE` and `COMMIT`. What it returns is kept aside
+//! until [`Scribe::settle`] says that the commit is durable; a transaction that failed leaves no trace here,
+//! and one whose outcome is unknown shows up as unseen leaves at the next call.
+
+use crate::chain::{Chain, Usage};
+use memwarden_core::log::{Body, Draft, LogTail, Refusal, SealError, Sealed, SealedLeaf, Sealer};
+use memwarden_core::{
+    Authority, Digest, Leaf, LeafKind, PrincipalId, Quota, RecordId, Replay, Status, StatusChange,
+    StatusPayload, leaf_hash,
+};
+use memwarden_ledger::{Checkpoint, SignerKey, Tree};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What the last call of [`Sealer::seal`] would add.
+#[derive(Debug)]
+struct Pending {
+    start: u64,
+    tree: Tree,
+    checkpoint: String,
+    leaves: Vec<(Leaf, Digest)>,
+    usage: HashMap<PrincipalId, Usage>,
+    rotated: bool,
+}
+
+/// The sealer of one process.
+#[derive(Debug)]
+pub(crate) struct Scribe {
+    chain: Arc<Chain>,
+    signer: SignerKey,
+    next_signer: Option<SignerKey>,
+    /// Lengths of the groups of the next batch: a group is refused or sealed as a whole.
+    groups: Vec<usize>,
+    pending: Option<Pending>,
+    /// Whether another process changed principals or policy.
+    registry_stale: bool,
+}
+
+/// State of a record after the earlier drafts of the same batch.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    status: Status,
+    effective: Authority,
+}
+
+/// The newest verified state with the batch so far on top.
+struct Overlay<'a> {
+    replay: &'a Replay,
+    records: HashMap<RecordId, Standing>,
+    usage: HashMap<PrincipalId, Usage>,
+    base: &'a HashMap<PrincipalId, Usage>,
+    quota: Quota,
+}
+
+impl Scribe {
+    pub(crate) fn new(chain: Arc<Chain>, signer: SignerKey) -> Self {
+        Self {
+            chain,
+            signer,
+            next_signer: None,
+            groups: Vec::new(),
+            pending: None,
+            registry_stale: false,
+        }
+    }
+
+    /// Says how the drafts of the next batch belong together.
+    pub(crate) fn expect(&mut self, groups: Vec<usize>) {
+        self.groups = groups;
+    }
+
+    /// Signs the next commit with `signer`, and every one after it once it is durable.
+    pub(crate) fn rotate_to(&mut self, signer: SignerKey) {
+        self.next_signer = Some(signer);
+    }
+
+    pub(crate) fn set_signer(&mut self, signer: SignerKey) {
+        self.signer = signer;
+    }
+
+    /// The last batch is durable: makes it part of the verified state. Returns whether principals, keys or
+    /// policy changed.
+    pub(crate) fn settle(&mut self) -> Result<bool, SealError> {
+        let stale = std::mem::take(&mut self.registry_stale);
+        let Some(pending) = self.pending.take() else {
+            return Ok(stale);
+        };
+        let mut state = self.chain.state();
+        if pending.rotated
+            && let Some(signer) = self.next_signer.take()
+        {
+            state.key = signer.verifier().clone();
+            self.signer = signer;
+        }
+        let mut registry = stale;
+        // A reader may have seen the commit first and taken it in already.
+        let ahead = state.tree.size().saturating_sub(pending.start);
+        if ahead == 0 {
+            let absorbed = self.chain.absorb(&mut state, &pending.leaves);
+            registry |= absorbed
+                .map_err(|error| SealError::Unverified {
+                    reason: error.to_string(),
+                })?
+                .registry;
+            state.tree = pending.tree;
+            state.checkpoint = Some(pending.checkpoint);
+        } else {
+            registry |= pending.leaves.iter().any(|(leaf, _)| touches_registry(leaf.kind));
+        }
+        drop(state);
+        let mut usage = self.chain.usage();
+        for (principal, added) in pending.usage {
+            let total = usage.entry(principal).or_default();
+            total.records += added.records;
+            total.bytes += added.bytes;
+        }
+        Ok(registry)
+    }
+
+    /// The last batch did not happen, or nobody knows whether it did.
+    pub(crate) fn abandon(&mut self) {
+        self.pending = None;
+        self.next_signer = None;
+    }
+}
+
+const fn touches_registry(kind: LeafKind) -> bool {
+    matches!(kind, LeafKind::Key | LeafKind::Policy | LeafKind::Epoch)
+}
+
+impl Sealer for Scribe {
+    fn seen(&self) -> u64 {
+        self.chain.state().tree.size()
+    }
+
+    fn seal(&mut self, tail: &LogTail, drafts: &[Draft]) -> Result<Sealed, SealError> {
+        let unverified = |reason: String| SealError::Unverified { reason };
+        self.pending = None;
+        let mut state = self.chain.state();
+        let known = state.tree.size();
+        if tail.size < known {
+            return Err(unverified(format!(
+                "the log holds {} entries where {known} were verified before",
+                tail.size
+            )));
+        }
+        if !tail.unseen.is_empty() {
+            let checkpoint = tail.checkpoint.as_deref().unwrap_or_default();
+            // A reader may have extended the state since the store asked what was seen.
+            let fresh = usize::try_from(tail.size - known).unwrap_or(usize::MAX);
+            let skip = tail.unseen.len().saturating_sub(fresh);
+            let leaves = tail.unseen.get(skip..).unwrap_or_default();
+            if !leaves.is_empty() {
+                let extended = self.chain.extend(&mut state, leaves, checkpoint);
+                self.registry_stale |= extended.map_err(|error| unverified(error.to_string()))?.registry;
+            }
+        }
+        if tail.size != state.tree.size() || tail.checkpoint != state.checkpoint {
+            return Err(unverified(
+                "the checkpoint in the store is not the one that was verified".to_owned(),
+            ));
+        }
+        let replay = self.chain.replay();
+        let usage = self.chain.usage();
+        let mut overlay = Overlay {
+            replay: &replay,
+            records: HashMap::new(),
+            usage: HashMap::new(),
+            base: &usage,
+            quota: self.chain.registry().policy().quota,
+        };
+        let mut tree = state.tree.clone();
+        let (mut time, mut epoch) = (replay.time(), replay.epoch());
+        let mut outcomes = Vec::with_capacity(drafts.len());
+        let mut leaves = Vec::with_capacity(drafts.len());
+        let mut tiles = Vec::new();
+        let mut rest = drafts;
+        let groups = std::mem::take(&mut self.groups);
+        let mut groups = groups.into_iter();
+        while !rest.is_empty() {
+            let length = groups.next().unwrap_or(1).clamp(1, rest.len());
+            let (group, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            rest = after;
+            if let Err(refusal) = group.iter().try_for_each(|draft| overlay.check(draft)) {
+                outcomes.extend(group.iter().map(|_| Err(refusal.clone())));
+                continue;
+            }
+            for draft in group {
+                overlay.apply(draft);
+                time = time.max(draft.leaf.at);
+                epoch += u32::from(draft.leaf.kind == LeafKind::Epoch);
+                let leaf = draft.leaf.place(tail.log, epoch, tree.size(), time);
+                let bytes = leaf.encode();
+                let hash = leaf_hash(&bytes);
+                outcomes.push(Ok(SealedLeaf {
+                    position: leaf.position,
+                    time,
+                    bytes,
+                }));
+                tree.append(hash, &mut tiles);
+                leaves.push((leaf, hash));
+            }
+        }
+        let checkpoint = if leaves.is_empty() {
+            tail.checkpoint.clone().unwrap_or_default()
+        } else {
+            let signer = self.next_signer.as_ref().unwrap_or(&self.signer);
+            Checkpoint {
+                origin: self.chain.origin.clone(),
+                size: tree.size(),
+                root: tree.root(),
+            }
+            .sign(signer)
+        };
+        let added = overlay.usage;
+        let sealed = Sealed {
+            outcomes,
+            tiles,
+            size: tree.size(),
+            checkpoint: checkpoint.clone(),
+        };
+        self.pending = Some(Pending {
+            start: tail.size,
+            tree,
+            checkpoint,
+            leaves,
+            usage: added,
+            rotated: self.next_signer.is_some(),
+        });
+        Ok(sealed)
+    }
+}
+
+impl Overlay<'_> {
+    fn standing(&self, record: &RecordId) -> Result<Standing, Refusal> {
+        if let Some(standing) = self.records.get(record) {
+            return Ok(*standing);
+        }
+        self.replay
+            .expectation(record)
+            .map(|known| Standing {
+                status: known.status,
+                effective: known.effective(),
+            })
+            .ok_or(Refusal::NoSuchRecord { record: *record })
+    }
+
+    fn check(&self, draft: &Draft) -> Result<(), Refusal> {
+        match (&draft.body, draft.leaf.record) {
+            (Body::Record(row), Some(_)) => self.check_write(draft, row.entry.content.len() as u64),
+            (Body::Status(payload), Some(record)) => {
+                let change = StatusPayload::decode(&payload.bytes).map(|payload| payload.change);
+                self.check_status(draft, record, change.unwrap_or(StatusChange::ProposeRetire))
+            }
+            (Body::Purge(_), Some(record)) => match self.standing(&record)?.status {
+                Status::Purged => Err(Refusal::WrongStatus {
+                    record,
+                    status: Status::Purged,
+                    expected: "a record not yet purged",
+                }),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn check_write(&self, draft: &Draft, bytes: u64) -> Result<(), Refusal> {
+        for parent in &draft.leaf.parents {
+            let standing = self.standing(parent)?;
+            if standing.status != Status::Active {
+                return Err(Refusal::WrongStatus {
+                    record: *parent,
+                    status: standing.status,
+                    expected: "an active parent",
+                });
+            }
+            if standing.effective < draft.leaf.authority {
+                return Err(Refusal::ParentFell {
+                    record: *parent,
+                    now: standing.effective,
+                    drafted: draft.leaf.authority,
+                });
+            }
+        }
+        let of = |usage: &HashMap<PrincipalId, Usage>| {
+            usage.get(&draft.leaf.principal).copied().unwrap_or_default()
+        };
+        let (base, added) = (of(self.base), of(&self.usage));
+        let limit = |what, used: u64, limit: u64| {
+            if used > limit {
+                Err(Refusal::Quota { what, used, limit })
+            } else {
+                Ok(())
+            }
+        };
+        limit("records", base.records + added.records + 1, self.quota.records)?;
+        limit("bytes", base.bytes + added.bytes + bytes, self.quota.bytes)
+    }
+
+    fn check_status(&self, draft: &Draft, record: RecordId, change: StatusChange) -> Result<(), Refusal> {
+        let standing = self.standing(&record)?;
+        let needs = |wanted: &[Status], expected| {
+            if wanted.contains(&standing.status) {
+                Ok(())
+            } else {
+                Err(Refusal::WrongStatus {
+                    record,
+                    status: standing.status,
+                    expected,
+                })
+            }
+        };
+        match change {
+            StatusChange::Release => needs(&[Status::Quarantined, Status::Retired], "quarantined or refused"),
+            StatusChange::Reject => needs(&[Status::Quarantined], "quarantined"),
+            StatusChange::Expire => needs(&[Status::Active], "active"),
+            StatusChange::ProposeRetire | StatusChange::ProposeSupersede => {
+                needs(&[Status::Active], "active")
+            }
+            StatusChange::Retire | StatusChange::Supersede => {
+                needs(&[Status::Active], "active")?;
+                // Invariant 11: a stronger record is never hidden by a weaker principal.
+                if draft.leaf.authority < standing.effective {
+                    return Err(Refusal::TooWeak {
+                        record,
+                        record_authority: standing.effective,
+                        class: draft.leaf.authority,
+                        verb: change.as_str(),
+                    });
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn apply(&mut self, draft: &Draft) {
+        let Some(record) = draft.leaf.record else { return };
+        match &draft.body {
+            Body::Record(row) => {
+                let standing = Standing {
+                    status: draft.leaf.status,
+                    effective: draft.leaf.authority,
+                };
+                self.records.insert(record, standing);
+                let usage = self.usage.entry(draft.leaf.principal).or_default();
+                usage.records += 1;
+                usage.bytes += row.entry.content.len() as u64;
+            }
+            Body::Status(_) | Body::Purge(_) => {
+                if let Ok(standing) = self.standing(&record) {
+                    self.records.insert(
+                        record,
+                        Standing {
+                            status: draft.leaf.status,
+                            ..standing
+                        },
+                    );
+                }
+            }
+            Body::Isolate(_) | Body::Note(_) => {}
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Opening a store, and handles bound to a principal.
+
+use crate::chain::Chain;
+use crate::view::{View, checks_enabled};
+use crate::witness::{Seen, Witness};
+use crate::writer::{Desk, Writer};
+use crate::{Clock, Credential, Places, SystemClock, WardenError, keys, random, sweep};
+use memwarden_core::log::{LogRow, NamespaceRow, Records, StoreError};
+use memwarden_core::{
+    Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId, Role, StoreId, Timestamp,
+};
+use memwarden_guard::Guard;
+use memwarden_ledger::origin;
+use memwarden_store::SqliteStore;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The tenant of a store that nobody divided.
+pub(crate) const DEFAULT_TENANT: &str = "default";
+
+/// How a store is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// How large an entry may be.
+    pub limits: Limits,
+    /// The tenant whose log is used.
+    pub tenant: String,
+    /// Told when a transaction begins and ends; for crash tests.
+    pub commit_probe: Option<Probe>,
+}
+
+/// See [`Options::commit_probe`].
+#[derive(Clone)]
+pub struct Probe(pub Arc<dyn Fn(memwarden_store::CommitPhase) + Send + Sync>);
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Probe")
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            limits: Limits::default(),
+            tenant: DEFAULT_TENANT.to_owned(),
+            commit_probe: None,
+        }
+    }
+}
+
+/// What opening brings together before the writer starts.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Records>,
+    pub(crate) chain: Arc<Chain>,
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) keys: PathBuf,
+    pub(crate) signer: memwarden_ledger::SignerKey,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) seen: Option<Seen>,
+}
+
+/// An open store. Cheap to share; dropping the last one commits what was deferred and ends the writer.
+pub struct Warden {
+    pub(crate) store: Arc<dyn Records>,
+    pub(crate) chain: Arc<Chain>,
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) writer: Writer,
+    pub(crate) guard: Guard,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
+    pub(crate) places: Places,
+    pub(crate) keys: PathBuf,
+    warnings: Vec<String>,
+    namespaces: Mutex<HashMap<String, NamespaceRow>>,
+}
+
+impl std::fmt::Debug for Warden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Warden")
+            .field("store", &self.store.store_id())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Warden {
+    /// Opens the store at `places` with the machine's clock and the default limits.
+    ///
+    /// # Errors
+    /// Everything that makes the store unfit to be trusted: see [`Warden::open_with`].
+    pub fn open(places: &Places) -> Result<Arc<Self>, WardenError> {
+        Self::open_with(places, &Options::default())
+    }
+
+    /// Opens the store: verifies the whole log against the key outside it and the witness, and compares
+    /// every row with the log.
+    ///
+    /// # Errors
+    /// No store or no key; a log that does not verify; a store behind its witness. Rows that differ do not
+    /// fail here but at every recall in their namespace.
+    pub fn open_with(places: &Places, options: &Options) -> Result<Arc<Self>, WardenError> {
+        let opened = open_parts(places, options)?;
+        if let Some(seen) = &opened.seen {
+            require_not_behind(&opened.chain, seen)?;
+        }
+        start(opened, places, options)
+    }
+
+    /// A handle for the principal that `credential` proves.
+    ///
+    /// # Errors
+    /// A credential of another store, or one that is not registered.
+    pub fn handle(self: &Arc<Self>, credential: &Credential) -> Result<Handle, WardenError> {
+        if credential.store != self.store.store_id() {
+            return Err(WardenError::OtherStore {
+                given: credential.store,
+                store: self.store.store_id(),
+            });
+        }
+        let principal = self.chain.registry().authenticate(credential)?;
+        Ok(Handle {
+            warden: Arc::clone(self),
+            principal,
+        })
+    }
+
+    /// The store's id.
+    #[must_use]
+    pub fn store_id(&self) -> StoreId {
+        self.store.store_id()
+    }
+
+    /// The directory of signing key and credentials.
+    #[must_use]
+    pub const fn keys(&self) -> &PathBuf {
+        &self.keys
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub fn policy(&self) -> Arc<Policy> {
+        self.chain.registry().policy()
+    }
+
+    /// What was worth a warning when the store was opened.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Commits deferred recall entries now.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub fn flush(&self) -> Result<(), WardenError> {
+        self.writer.flush()
+    }
+
+    pub(crate) fn view(&self) -> Result<View<'_>, WardenError> {
+        View::open(&*self.store, &self.chain)
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now().max(self.chain.replay().time())
+    }
+
+    pub(crate) fn principal(&self, id: &PrincipalId) -> Option<Principal> {
+        self.chain.registry().principal(id).cloned()
+    }
+
+    /// The row of a namespace, made if it is new.
+    pub(crate) fn ensure_namespace(&self, name: &Namespace) -> Result<NamespaceRow, WardenError> {
+        let mut known = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = known.get(name.as_str()) {
+            return Ok(row.clone());
+        }
+        let fresh = NamespaceId::from_bytes(random::bytes()?);
+        let row = self.store.namespace(self.chain.log, name.as_str(), fresh)?;
+        known.insert(name.to_string(), row.clone());
+        Ok(row)
+    }
+}
+
+/// A warden as one principal. No verb takes a principal as an argument: who acts is who holds the handle.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    pub(crate) warden: Arc<Warden>,
+    pub(crate) principal: Principal,
+}
+
+impl Handle {
+    /// Who acts.
+    #[must_use]
+    pub const fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// The store it acts on.
+    #[must_use]
+    pub const fn warden(&self) -> &Arc<Warden> {
+        &self.warden
+    }
+
+    pub(crate) fn require(&self, verb: &'static str, roles: &[Role]) -> Result<(), WardenError> {
+        if roles.contains(&self.principal.role) {
+            return Ok(());
+        }
+        let needs = if roles.contains(&Role::Reviewer) {
+            "the owner or a reviewer"
+        } else {
+            "the owner"
+        };
+        Err(WardenError::Forbidden {
+            verb,
+            role: self.principal.role,
+            needs,
+        })
+    }
+}
+
+/// Opens store, key and witness and verifies the log; what the witness saw is compared by the caller.
+pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, WardenError> {
+    let store = SqliteStore::open(&places.store)?;
+    if let Some(probe) = options.commit_probe.clone() {
+        store.set_commit_probe(Box::new(move |phase| (probe.0)(phase)));
+    }
+    let store: Arc<dyn Records> = Arc::new(store);
+    let keys = places.keys_of(store.store_id())?;
+    let row = log_row(&*store, &options.tenant)?;
+    let origin = origin(store.store_id(), row.id);
+    let signer = keys::read_signer(&keys, &origin)?;
+    let witness = Witness::open(&places.witness_of(store.store_id())?, &row.id.to_string())?;
+    let seen = witness.newest()?;
+    let mut warnings = Vec::new();
+    if seen.is_none() {
+        warnings.push(
+            "no witness for this store: an older copy put in its place would not be noticed until one is written"
+                .to_owned(),
+        );
+    }
+    let (chain, signer) = load_with_key(&*store, &row, signer, &keys, &origin)?;
+    Ok(Opened {
+        store,
+        chain: Arc::new(chain),
+        witness: Arc::new(witness),
+        keys,
+        signer,
+        warnings,
+        seen,
+    })
+}
+
+/// Loads the log with the present key or, if a rotation was cut off between its commit and the renaming of
+/// the key file, with the staged one, and finishes the renaming.
+fn load_with_key(
+    store: &dyn Records,
+    row: &LogRow,
+    signer: memwarden_ledger::SignerKey,
+    keys: &std::path::Path,
+    origin: &str,
+) -> Result<(Chain, memwarden_ledger::SignerKey), WardenError> {
+    match Chain::load(store, row, signer.verifier(), None) {
+        Ok(chain) => Ok((chain, signer)),
+        Err(error) => {
+            let Some(staged) = keys::read_staged(keys, origin) else {
+                return Err(error);
+            };
+            let chain = Chain::load(store, row, staged.verifier(), None).map_err(|_| error)?;
+            keys::finish_rotation(keys)?;
+            Ok((chain, staged))
+        }
+    }
+}
+
+/// Refuses a log that is older than what the witness saw, or that forked from it.
+pub(crate) fn require_not_behind(chain: &Chain, seen: &Seen) -> Result<(), WardenError> {
+    if !checks_enabled() {
+        return Ok(());
+    }
+    let (epoch, size) = {
+        let replay = chain.replay();
+        (replay.epoch(), replay.size())
+    };
+    if (epoch, size) < (seen.epoch, seen.size) {
+        return Err(WardenError::BehindWitness {
+            store_size: size,
+            store_epoch: epoch,
+            witness_size: seen.size,
+            witness_epoch: seen.epoch,
+        });
+    }
+    Ok(())
+}
+
+/// Compares all rows once and starts the writer.
+pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Result<Arc<Warden>, WardenError> {
+    let Opened {
+        store,
+        chain,
+        witness,
+        keys,
+        signer,
+        warnings,
+        ..
+    } = opened;
+    if checks_enabled() {
+        let mut snapshot = store.snapshot()?;
+        let (size, _) = chain.catch_up(&mut *snapshot)?;
+        sweep::compare_all(&chain, &mut *snapshot, size)?;
+    }
+    let desk = Desk {
+        store: Arc::clone(&store),
+        chain: Arc::clone(&chain),
+        witness: Arc::clone(&witness),
+        clock: Arc::clone(&options.clock),
+        keys: keys.clone(),
+    };
+    Ok(Arc::new(Warden {
+        writer: Writer::start(desk, signer)?,
+        store,
+        chain,
+        witness,
+        guard: Guard::new(),
+        clock: Arc::clone(&options.clock),
+        limits: options.limits,
+        places: places.clone(),
+        keys,
+        warnings,
+        namespaces: Mutex::new(HashMap::new()),
+    }))
+}
+
+fn log_row(store: &dyn Records, tenant: &str) -> Result<LogRow, WardenError> {
+    store
+        .logs()?
+        .into_iter()
+        .find(|row| row.tenant == tenant)
+        .ok_or_else(|| {
+            WardenError::Store(StoreError::Missing {
+                path: format!("tenant {tenant}"),
+            })
+        })
+}

@@ -1,0 +1,399 @@
+//! The one thread of a process that commits.
+//!
+//! It takes what queued while the previous commit ran (at most [`MAX_BATCH`] drafts), commits it in one
+//! transaction, moves the witness, and only then answers. Recall entries that lower nothing wait for the
+//! next commit, at most [`LAZY_LIMIT`]. Once a minute it compares every row with the log, retires what has
+//! expired, and drops recall payloads past their retention.
+
+use crate::chain::Chain;
+use crate::scribe::Scribe;
+use crate::witness::{Advance, Seen, Witness};
+use crate::{Clock, WardenError, keys, sweep};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
+use memwarden_core::log::{Draft, Placed, Records, Refusal, SealError, StoreError};
+use memwarden_ledger::SignerKey;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Most drafts of one commit.
+pub(crate) const MAX_BATCH: usize = 256;
+/// Longest time that a deferred recall entry stays out of the log.
+const LAZY_LIMIT: Duration = Duration::from_millis(900);
+/// Time between two comparisons of all rows with the log.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// What became of the drafts of one job, in order.
+pub(crate) type Answer = Result<Vec<Result<Placed, Refusal>>, WardenError>;
+
+enum Job {
+    /// Commit these drafts as one group, in order.
+    Commit {
+        drafts: Vec<Draft>,
+        how: Advance,
+        reply: Sender<Answer>,
+    },
+    /// Commit these drafts and sign with this key from then on.
+    Rotate {
+        drafts: Vec<Draft>,
+        signer: Box<SignerKey>,
+        reply: Sender<Answer>,
+    },
+    /// A deferred entry was left in `lazy`.
+    Lazy,
+    /// Commit what is deferred, then answer.
+    Flush { reply: Sender<Answer> },
+    /// End.
+    Stop,
+}
+
+/// What the thread works with.
+pub(crate) struct Desk {
+    pub(crate) store: Arc<dyn Records>,
+    pub(crate) chain: Arc<Chain>,
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) keys: PathBuf,
+}
+
+/// The handle of the thread.
+pub(crate) struct Writer {
+    jobs: Sender<Job>,
+    lazy: Arc<Mutex<Vec<Draft>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("queued", &self.jobs.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    pub(crate) fn start(desk: Desk, signer: SignerKey) -> Result<Self, WardenError> {
+        let (jobs, inbox) = unbounded();
+        let lazy = Arc::new(Mutex::new(Vec::new()));
+        let deferred = Arc::clone(&lazy);
+        let thread = std::thread::Builder::new()
+            .name("memwarden-writer".to_owned())
+            .spawn(move || {
+                let scribe = Scribe::new(Arc::clone(&desk.chain), signer);
+                Loop {
+                    desk,
+                    scribe,
+                    inbox,
+                    lazy: deferred,
+                    lazy_since: None,
+                    swept: Instant::now(),
+                }
+                .run();
+            })
+            .map_err(|error| WardenError::Closed {
+                reason: error.to_string(),
+            })?;
+        Ok(Self {
+            jobs,
+            lazy,
+            thread: Some(thread),
+        })
+    }
+
+    /// Commits `drafts` together: all of them or, if one is refused, none.
+    pub(crate) fn commit(&self, drafts: Vec<Draft>) -> Result<Vec<Placed>, WardenError> {
+        self.ask(|reply| Job::Commit {
+            drafts,
+            how: Advance::Forward,
+            reply,
+        })
+    }
+
+    /// Commits `drafts` and moves the witness to the result even if it had seen more.
+    pub(crate) fn commit_accepted(&self, drafts: Vec<Draft>) -> Result<Vec<Placed>, WardenError> {
+        self.ask(|reply| Job::Commit {
+            drafts,
+            how: Advance::Accepted,
+            reply,
+        })
+    }
+
+    pub(crate) fn rotate(&self, drafts: Vec<Draft>, signer: SignerKey) -> Result<Vec<Placed>, WardenError> {
+        self.ask(|reply| Job::Rotate {
+            drafts,
+            signer: Box::new(signer),
+            reply,
+        })
+    }
+
+    /// Leaves an entry for the next commit.
+    pub(crate) fn defer(&self, draft: Draft) {
+        let mut lazy = self.lazy.lock().unwrap_or_else(PoisonError::into_inner);
+        lazy.push(draft);
+        if lazy.len() == 1 {
+            // A closed channel means that the process is ending; `Drop` has flushed what was there.
+            let _ = self.jobs.send(Job::Lazy);
+        }
+    }
+
+    /// Commits what was deferred.
+    pub(crate) fn flush(&self) -> Result<(), WardenError> {
+        self.ask(|reply| Job::Flush { reply }).map(|_| ())
+    }
+
+    fn ask(&self, job: impl FnOnce(Sender<Answer>) -> Job) -> Result<Vec<Placed>, WardenError> {
+        let closed = || WardenError::Closed {
+            reason: "the writer thread has ended".to_owned(),
+        };
+        let (reply, answer) = bounded(1);
+        self.jobs.send(job(reply)).map_err(|_| closed())?;
+        let outcomes = answer.recv().map_err(|_| closed())??;
+        outcomes
+            .into_iter()
+            .map(|outcome| outcome.map_err(WardenError::Refused))
+            .collect()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = self.jobs.send(Job::Stop);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was already reported on its stderr.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Waiting {
+    count: usize,
+    reply: Sender<Answer>,
+}
+
+struct Loop {
+    desk: Desk,
+    scribe: Scribe,
+    inbox: Receiver<Job>,
+    lazy: Arc<Mutex<Vec<Draft>>>,
+    lazy_since: Option<Instant>,
+    swept: Instant,
+}
+
+#[derive(Default)]
+struct Batch {
+    drafts: Vec<Draft>,
+    groups: Vec<usize>,
+    waiting: Vec<Waiting>,
+    flushed: Vec<Sender<Answer>>,
+    accepted: bool,
+    rotate: Option<Box<SignerKey>>,
+    stop: bool,
+}
+
+impl Loop {
+    fn run(mut self) {
+        let mut carried = None;
+        loop {
+            let first = match carried.take() {
+                Some(job) => Some(job),
+                None => match self.inbox.recv_timeout(self.patience()) {
+                    Ok(job) => Some(job),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => Some(Job::Stop),
+                },
+            };
+            let mut batch = Batch::default();
+            if let Some(job) = first {
+                carried = self.collect(job, &mut batch);
+            }
+            let due = self.lazy_since.is_some_and(|since| since.elapsed() >= LAZY_LIMIT);
+            if due || batch.stop || !batch.drafts.is_empty() || !batch.flushed.is_empty() {
+                self.take_deferred(&mut batch);
+            }
+            let stop = batch.stop;
+            self.commit(batch);
+            if stop {
+                return;
+            }
+            if self.swept.elapsed() >= SWEEP_EVERY {
+                self.swept = Instant::now();
+                let drafts = sweep::due(&*self.desk.store, &self.desk.chain, self.desk.clock.now());
+                if !drafts.is_empty() {
+                    let groups = vec![1; drafts.len()];
+                    self.commit(Batch {
+                        drafts,
+                        groups,
+                        ..Batch::default()
+                    });
+                }
+            }
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        let sweep = SWEEP_EVERY.saturating_sub(self.swept.elapsed());
+        self.lazy_since.map_or(sweep, |since| {
+            LAZY_LIMIT.saturating_sub(since.elapsed()).min(sweep)
+        })
+    }
+
+    /// Fills the batch from the queue; returns a job that must open the next one.
+    fn collect(&mut self, first: Job, batch: &mut Batch) -> Option<Job> {
+        let mut job = first;
+        loop {
+            match job {
+                Job::Commit { drafts, how, reply } => {
+                    batch.accepted |= how == Advance::Accepted;
+                    batch.add(drafts, reply);
+                }
+                Job::Rotate {
+                    drafts,
+                    signer,
+                    reply,
+                } => {
+                    if !batch.drafts.is_empty() {
+                        return Some(Job::Rotate {
+                            drafts,
+                            signer,
+                            reply,
+                        });
+                    }
+                    batch.add(drafts, reply);
+                    batch.rotate = Some(signer);
+                    return None;
+                }
+                Job::Lazy => {
+                    self.lazy_since.get_or_insert_with(Instant::now);
+                }
+                Job::Flush { reply } => batch.flushed.push(reply),
+                Job::Stop => {
+                    batch.stop = true;
+                    return None;
+                }
+            }
+            if batch.drafts.len() >= MAX_BATCH {
+                return None;
+            }
+            job = match self.inbox.try_recv() {
+                Ok(job) => job,
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return None,
+            };
+        }
+    }
+
+    fn take_deferred(&mut self, batch: &mut Batch) {
+        let deferred = std::mem::take(&mut *self.lazy.lock().unwrap_or_else(PoisonError::into_inner));
+        self.lazy_since = None;
+        batch.groups.extend(deferred.iter().map(|_| 1));
+        batch.drafts.extend(deferred);
+    }
+
+    fn commit(&mut self, batch: Batch) {
+        let Batch {
+            drafts,
+            groups,
+            waiting,
+            flushed,
+            accepted,
+            rotate,
+            ..
+        } = batch;
+        let result = if drafts.is_empty() {
+            Ok(Vec::new())
+        } else {
+            self.seal(&drafts, &groups, accepted, rotate)
+        };
+        match result {
+            Ok(outcomes) => {
+                let mut outcomes = outcomes.into_iter();
+                for Waiting { count, reply } in waiting {
+                    // A caller that no longer waits has nothing to be told.
+                    let _ = reply.send(Ok(outcomes.by_ref().take(count).collect()));
+                }
+                for reply in flushed {
+                    let _ = reply.send(Ok(Vec::new()));
+                }
+            }
+            Err(error) => {
+                for reply in waiting.into_iter().map(|waiting| waiting.reply).chain(flushed) {
+                    let _ = reply.send(Err(error.clone().into()));
+                }
+            }
+        }
+    }
+
+    fn seal(
+        &mut self,
+        drafts: &[Draft],
+        groups: &[usize],
+        accepted: bool,
+        rotate: Option<Box<SignerKey>>,
+    ) -> Result<Vec<Result<Placed, Refusal>>, StoreError> {
+        let attempt = |this: &mut Self| {
+            this.scribe.expect(groups.to_vec());
+            if let Some(signer) = &rotate {
+                this.scribe.rotate_to((**signer).clone());
+            }
+            this.desk
+                .store
+                .commit(this.desk.chain.log, drafts, &mut this.scribe)
+        };
+        let committed = match attempt(self) {
+            Err(StoreError::Seal(_)) => {
+                // Another process may have rotated the key: read it again, verify everything, try once more.
+                self.scribe.abandon();
+                self.reload()?;
+                attempt(self)
+            }
+            other => other,
+        };
+        let committed = committed.inspect_err(|_| self.scribe.abandon())?;
+        if self.scribe.settle()? {
+            let mut snapshot = self.desk.store.snapshot()?;
+            let refreshed = self.desk.chain.refresh_registry(&mut *snapshot);
+            refreshed.map_err(|error| SealError::Unverified {
+                reason: error.to_string(),
+            })?;
+        }
+        let epoch = self.desk.chain.replay().epoch();
+        let seen = Seen {
+            epoch,
+            size: committed.size,
+            checkpoint: committed.checkpoint,
+        };
+        let how = if accepted {
+            Advance::Accepted
+        } else {
+            Advance::Forward
+        };
+        // The commit is durable: a witness that cannot be written is behind, which is normal, and is tried
+        // again with the next commit.
+        let _ = self.desk.witness.advance(&seen, how);
+        Ok(committed.outcomes)
+    }
+
+    fn reload(&mut self) -> Result<(), SealError> {
+        let unverified = |error: WardenError| SealError::Unverified {
+            reason: error.to_string(),
+        };
+        let signer = keys::read_signer(&self.desk.keys, &self.desk.chain.origin).map_err(unverified)?;
+        self.desk
+            .chain
+            .reload(&*self.desk.store, signer.verifier())
+            .map_err(unverified)?;
+        self.scribe.set_signer(signer);
+        Ok(())
+    }
+}
+
+impl Batch {
+    fn add(&mut self, drafts: Vec<Draft>, reply: Sender<Answer>) {
+        self.groups.push(drafts.len());
+        self.waiting.push(Waiting {
+            count: drafts.len(),
+            reply,
+        });
+        self.drafts.extend(drafts);
+    }
+}
