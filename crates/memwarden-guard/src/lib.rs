@@ -37,7 +37,8 @@ mod stage;
 
 pub use guard::{Guard, Screening};
 pub use policy::{
-    MAX_NAME_BYTES, MAX_POLICY_BYTES, PRESETS, PolicyError, Preset, Row, explain, loosenings, parse, preset,
+    DEFAULT_PRESET, Line, MAX_NAME_BYTES, MAX_POLICY_BYTES, PRESETS, PolicyError, Preset, Row, explain,
+    loosenings, parse, preset,
 };
 pub use provenance::{Label, TAINT_STEP};
 pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};

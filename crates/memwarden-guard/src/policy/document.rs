@@ -50,7 +50,7 @@ impl<'a> Item<'a> {
     pub(super) fn table(&self, text: &str) -> Result<Vec<Item<'a>>, PolicyError> {
         match self.value {
             DeValue::Table(table) => Ok(items(text, &self.key, table)),
-            _ => Err(self.refuse("a table")),
+            _ => Err(self.refuse_type("a table")),
         }
     }
 
@@ -61,7 +61,7 @@ impl<'a> Item<'a> {
 
     /// A list of strings.
     pub(super) fn strings(&self, expected: &str) -> Result<Vec<&'a str>, PolicyError> {
-        let list = self.value.as_array().ok_or_else(|| self.refuse(expected))?;
+        let list = self.value.as_array().ok_or_else(|| self.refuse_type(expected))?;
         let string = |value: &'a Spanned<DeValue<'a>>| {
             let value = value.get_ref();
             value
@@ -87,7 +87,7 @@ impl<'a> Item<'a> {
             DeValue::Integer(number) if number.radix() == 10 => hundredths(number.as_str()),
             _ => None,
         };
-        digits.ok_or_else(|| self.refuse("a decimal number from 0 to 1 with at most two decimals"))
+        digits.ok_or_else(|| self.refuse_type("a decimal number from 0 to 1 with at most two decimals"))
     }
 
     /// A whole number from 1.
@@ -96,12 +96,20 @@ impl<'a> Item<'a> {
         let value = number.and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
         // TOML's own integers end at 2^63 - 1; a store may not be able to hold more either.
         let fits = value.filter(|value| *value > 0 && i64::try_from(*value).is_ok());
-        fits.ok_or_else(|| self.refuse("a whole number from 1 to 9223372036854775807"))
+        fits.ok_or_else(|| self.refuse_type("a whole number from 1 to 9223372036854775807"))
     }
 
     /// An error: the value as it is written is not what was expected.
     pub(super) fn refuse(&self, expected: &str) -> PolicyError {
         self.refuse_value(&written(self.value), expected)
+    }
+
+    /// The same where a string was not expected: one is shown in its quotes.
+    fn refuse_type(&self, expected: &str) -> PolicyError {
+        match self.value {
+            DeValue::String(text) => self.refuse_value(&format!("\"{text}\""), expected),
+            value => self.refuse_value(&written(value), expected),
+        }
     }
 
     /// An error about a part or a reading of the value.
@@ -130,6 +138,11 @@ impl<'a> Item<'a> {
             hint,
         }
     }
+}
+
+/// A suggestion at the end of a message, or nothing.
+pub(super) fn hint(given: &str, known: &[&str]) -> String {
+    nearest(given, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 /// `a`, `b` or `c`, for a person.

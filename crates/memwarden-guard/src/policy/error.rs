@@ -84,7 +84,7 @@ pub(super) fn shown(text: &str) -> String {
     text.chars().take(80).map(clean).collect()
 }
 
-/// The one of `known` that `given` most likely means: at most a third of its letters differ.
+/// The one of `known` that `given` most likely means: at most two fifths of its letters differ.
 pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     if given.len() > 64 {
         return None;
@@ -93,7 +93,7 @@ pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .iter()
         .map(|candidate| (distance(given, candidate), *candidate));
     let (edits, candidate) = near.min()?;
-    (edits * 3 <= candidate.len().max(3)).then_some(candidate)
+    (edits * 5 <= candidate.len() * 2).then_some(candidate)
 }
 
 /// Edit distance between two short words (Levenshtein), one row at a time.
@@ -131,6 +131,8 @@ mod tests {
         let known = ["write", "read", "weights", "stage"];
         assert_eq!(nearest("weigths", &known), Some("weights"));
         assert_eq!(nearest("stages", &known), Some("stage"));
+        assert_eq!(nearest("waite", &known), Some("write"));
         assert_eq!(nearest("zebra", &known), None);
+        assert_eq!(nearest("s6", &["s1", "s2"]), None, "all are equally near");
     }
 }

@@ -3,7 +3,7 @@
 //! For: text to [`Policy`]. Nothing is skipped: a key that is not known, a value that is out of range, a rule
 //! that could never take effect is refused with an error that names it. Not for: TOML itself (`document`).
 
-use super::document::{Item, document, items, one_of};
+use super::document::{Item, document, hint, items, one_of};
 use super::error::PolicyError;
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, highest_score, weight};
@@ -228,17 +228,10 @@ impl<'a> Reading<'a> {
         for (stage, item) in &self.uses {
             let runs = |list: &[String]| list.iter().any(|name| name == stage.name());
             if !runs(&self.policy.write) && !runs(&self.policy.read) {
-                let given = item.refuse("");
-                let PolicyError::Value { given, .. } = given else {
-                    return Err(given);
-                };
-                return Err(item.refuse_value(
-                    &given,
-                    &format!(
-                        "stage `{}` in `write.stages` or `read.stages`, since it runs nowhere",
-                        stage.name()
-                    ),
-                ));
+                return Err(item.refuse(&format!(
+                    "stage `{}` in `write.stages` or `read.stages`, since it runs nowhere",
+                    stage.name()
+                )));
             }
         }
         Ok(self.policy)
@@ -269,7 +262,7 @@ fn stage_list(item: &Item<'_>, text: &str) -> Result<Vec<String>, PolicyError> {
         let mut list: Vec<String> = Vec::new();
         for name in item.strings(&expected)? {
             if !names.contains(&name) {
-                return Err(item.refuse_value(name, &expected));
+                return Err(item.refuse_value(name, &format!("{expected}{}", hint(name, &names))));
             }
             if list.iter().any(|listed| listed == name) {
                 return Err(item.refuse_value(&format!("{name}, {name}"), "each stage once"));

@@ -9,7 +9,7 @@ mod explain;
 mod grammar;
 mod presets;
 
-pub use error::PolicyError;
+pub use error::{Line, PolicyError};
 pub use explain::{Row, explain, loosenings};
 pub use grammar::{MAX_NAME_BYTES, MAX_POLICY_BYTES, parse};
-pub use presets::{PRESETS, Preset, preset};
+pub use presets::{DEFAULT_PRESET, PRESETS, Preset, preset};

@@ -14,7 +14,10 @@ pub struct Preset {
     pub toml: &'static str,
 }
 
-/// Every preset, from the one that does least; `annotate` is the default of a new store.
+/// The preset that a new store gets: it looks at everything and refuses nothing.
+pub const DEFAULT_PRESET: &str = "annotate";
+
+/// Every preset, from the one that does least; [`DEFAULT_PRESET`] is among them.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "off",
