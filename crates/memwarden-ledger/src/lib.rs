@@ -10,7 +10,7 @@
 //!
 //! Reading order: [`key`] and [`note`] sign texts; [`checkpoint`] is the text that is signed; [`tree`]
 //! gives its root; [`verify`] checks a whole log against it; [`proof`] and [`proof_file`] do so for one
-//! entry; [`export`] is a log as files.
+//! entry; [`mod@export`] is a log as files.
 
 pub mod checkpoint;
 mod encoding;
