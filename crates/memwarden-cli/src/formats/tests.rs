@@ -329,6 +329,8 @@ fn the_origin_key_changes_with_format_subject_content_and_id_and_with_nothing_el
         r#"{"name":"s","entityType":"fact","observations":["a"]}"#,
         r#"{"name":"sa","entityType":"fact","observations":["a"]}"#,
         r#"{"name":"s","entityType":"fact","observations":["aa"]}"#,
+        r#"{"content":"y","subject":"s\u0001x"}"#,
+        r#"{"content":"x\u0001y","subject":"s"}"#,
     ];
     let keys: BTreeSet<_> = different.iter().map(|text| key(text)).collect();
     assert_eq!(keys.len(), different.len());

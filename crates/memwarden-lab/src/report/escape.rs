@@ -30,3 +30,21 @@ const fn steers_direction(c: char) -> bool {
     matches!(c,
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{61c}' | '\u{feff}')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Text;
+
+    #[test]
+    fn everything_that_could_end_an_element_or_an_attribute_is_a_reference() {
+        assert_eq!(
+            Text("<a b=\"c\" d='e'>&amp;").to_string(),
+            "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;amp;"
+        );
+        assert_eq!(Text("two\nlines\tИ 朝").to_string(), "two\nlines\tИ 朝");
+        assert_eq!(
+            Text("\u{202e}\u{7f}\u{2066}").to_string(),
+            "[U+202E][U+007F][U+2066]"
+        );
+    }
+}
