@@ -129,6 +129,17 @@ fn proofs_that_cannot_exist_are_errors() {
 }
 
 #[test]
+fn a_proof_that_stops_short_of_the_root_is_refused_even_if_its_hashes_lead_there() {
+    let all = hashes(4);
+    let (left, right) = (root_of(&all[..2]), root_of(&all[2..]));
+    let length = Err(ProofError::Length { given: 1 });
+    // An inner node passed off as a leaf.
+    assert_eq!(verify_inclusion(left, 0, 4, &[right], root_of(&all)), length);
+    // The tree of two leaves passed off as that of one.
+    assert_eq!(verify_consistency(1, 4, left, root_of(&all), &[right]), length);
+}
+
+#[test]
 fn only_the_empty_tree_continues_into_every_tree() {
     let all = hashes(5);
     let (empty, root) = (root_of(&[]), root_of(&all));

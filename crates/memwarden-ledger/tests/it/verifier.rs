@@ -182,18 +182,26 @@ fn a_rotation_needs_its_leaf_and_both_signatures() {
 }
 
 #[test]
-fn a_rotation_counts_once() {
-    let sample = Sample::of(160);
-    let rotation = &sample.rotations()[0];
+fn a_rotation_counts_once_and_in_order() {
+    // From the first key to the second, and back: the first rotation would fit again behind the second.
+    let sample = Sample::of(ROTATION + 1);
+    let there = &sample.rotations()[0];
+    let back = rotate(&log_origin(), &second_key(), &first_key()).encode();
+    let mut leaf = Leaf::decode(&sample.leaves[usize::try_from(ROTATION).unwrap()]).unwrap();
+    leaf.position += 1;
+    leaf.payload = commitment(&there.salt, &back);
     let mut verifier = pushed(&sample.leaves);
-    verifier
-        .rotation(ROTATION, &rotation.salt, &rotation.payload)
-        .unwrap();
-    assert!(
-        verifier
-            .rotation(ROTATION, &rotation.salt, &rotation.payload)
-            .is_err()
-    );
+    verifier.push(&leaf.encode()).unwrap();
+    verifier.rotation(ROTATION, &there.salt, &there.payload).unwrap();
+    verifier.rotation(ROTATION + 1, &there.salt, &back).unwrap();
+    assert_eq!(*verifier.key(), public(&first_key()));
+    assert!(matches!(
+        verifier.rotation(ROTATION, &there.salt, &there.payload),
+        Err(VerifyError::Rotation {
+            position: ROTATION,
+            ..
+        })
+    ));
 }
 
 #[test]
