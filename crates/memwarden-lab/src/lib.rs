@@ -1,7 +1,9 @@
 //! Attacks, honest data and the report of the demo: what shows whether the defenses hold and what they cost.
 //!
-//! This is the light part, always linked. It defends nothing, stores nothing and opens no file.
+//! This is the light part, always linked. It defends nothing itself: it attacks
+//! real stores that it makes, through the same verbs as everyone.
 
+pub mod demo;
 pub mod farma;
 pub mod report;
 

@@ -1,0 +1,48 @@
+//! One function for each verb: open, do, print.
+
+mod demo;
+mod ledger;
+mod memory;
+mod owner;
+mod policy;
+mod quarantine;
+mod witness;
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+use crate::{Outcome, import, rpc};
+use clap::CommandFactory as _;
+use memwarden::Role;
+
+/// Runs one command.
+pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Init { policy } => memory::init(global, policy),
+        Command::Remember(entry) => memory::remember(global, entry),
+        Command::Recall { query, k, kind, retrieval, block } => {
+            memory::recall(global, query, *k, *kind, *retrieval, *block)
+        }
+        Command::Import { paths } => import::run(global, paths),
+        Command::Quarantine(command) => quarantine::run(global, command),
+        Command::Retire { record, reason } => quarantine::retire(global, *record, reason),
+        Command::History { record } => memory::history(global, *record),
+        Command::Ledger(command) => ledger::run(global, command),
+        Command::Backup { to } => owner::backup(global, to),
+        Command::Restore { from, reason, .. } => owner::restore(global, from.as_deref(), reason),
+        Command::Purge { records, with_descendants, yes, reason } => {
+            let ask = if *yes { owner::Ask::Never } else { owner::Ask::Person };
+            let reach = if *with_descendants { owner::Reach::WithDescendants } else { owner::Reach::Named };
+            owner::purge(global, records, reach, ask, reason)
+        }
+        Command::Principal(command) => owner::principal(global, command),
+        Command::Status => memory::status(global),
+        Command::Policy(command) => policy::run(global, command),
+        Command::Demo { report, seed } => demo::run(global, report, *seed),
+        Command::Rpc => rpc::run(global, Role::Agent),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Cli::command(), "memwarden", &mut std::io::stdout());
+            Ok(Outcome::Clean)
+        }
+    }
+}
