@@ -245,7 +245,7 @@ fn load_usage(snapshot: &mut dyn Snapshot, log: LogId) -> Result<HashMap<Princip
     let rows = snapshot.usage(log)?;
     Ok(rows
         .into_iter()
-        .map(|(id, records, bytes)| (id, Usage { records, bytes }))
+        .map(|(id, bytes, records)| (id, Usage { records, bytes }))
         .collect())
 }
 

@@ -70,4 +70,4 @@ pub use remember::{Remembered, WriteOptions};
 pub use restore::Restored;
 pub use review::{Change, Changed, Event};
 pub use status::{NamespaceStatus, StoreStatus};
-pub use warden::{Handle, Options, Warden};
+pub use warden::{Handle, Options, Probe, Warden};

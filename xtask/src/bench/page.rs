@@ -1,0 +1,85 @@
+//! The figures as a table for the terminal and as `docs/benchmarks.md`.
+
+use super::measure::Figure;
+use super::{Arguments, RECORDS, machine};
+use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
+use comfy_table::{Table, TableStyle};
+use miette::{Context as _, IntoDiagnostic as _, Result};
+use std::path::Path;
+
+const HEADER: [&str; 4] = ["what", "ours: min / median / max", "other side", "ratio or share"];
+
+/// The table for the terminal.
+pub(super) fn table(figures: &[Figure]) -> Table {
+    rows(figures, UTF8_FULL_CONDENSED)
+}
+
+/// Writes the page.
+pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments) -> Result<()> {
+    let bars: String = figures
+        .iter()
+        .flat_map(|figure| &figure.bars)
+        .map(|bar| format!("- {bar}\n"))
+        .collect();
+    let page = format!(
+        "# Benchmarks\n\n\
+         Written by `cargo xtask bench --out docs/benchmarks.md`; not edited by hand.\n\n\
+         - machine: {machine}\n\
+         - date: {date}\n\
+         - commit: {commit}\n\
+         - rounds: {rounds}{quick}\n\n\
+         {table}\n\n\
+         ## Bars\n\n{bars}\n\
+         ## Method\n\n\
+         Both sides of a line take turns in the same run on the same disk; a ratio is taken within a round, and \
+         the median of the rounds is held against the bar. Trust ratios, not digits: the machine does other \
+         things too.\n\n\
+         - **Texts** are made up: 40 to 600 characters, most of them 150 to 250, words by Zipf's law from a \
+           vocabulary of 6,000. All figures are for a store that holds {RECORDS} records already.\n\
+         - **One writer**: `remember` under the preset `sentinel` (screening, search index, log entry, Merkle \
+           tree, signature, witness; the answer comes when it is durable) against a loop over bare SQLite that \
+           writes the same row and the same FTS5 row (`porter unicode61`, contentless) in one transaction, with \
+           the same journal mode, `synchronous = FULL` and cache.\n\
+         - **Many writers**: 64 threads that each call `remember` and wait for the answer, against one thread \
+           that commits 64 rows at a time.\n\
+         - **Recall**: two processes ask the same questions in turn; the second is built with \
+           `unverified-reads`, which serves rows as they stand. The share is what checking adds to the time \
+           without it; looking up the head of the log, which both do, is counted as checking. The preset \
+           `sentinel` screens again on reading, `annotate` does not.\n\
+         - **Open** verifies the whole log and compares every row with it. **Verify** replays leaves and tiles, \
+           checks the signature, and compares all rows; `--deep` hashes every text and payload and compares the \
+           search index.\n",
+        machine = machine::processor(),
+        date = machine::today(),
+        commit = machine::commit(),
+        rounds = arguments.rounds,
+        quick = if arguments.quick {
+            ", quick: fewer operations in each"
+        } else {
+            ""
+        },
+        table = rows(figures, ASCII_MARKDOWN),
+    );
+    std::fs::write(path, page)
+        .into_diagnostic()
+        .wrap_err_with(|| format!("`{}` cannot be written", path.display()))
+}
+
+fn rows(figures: &[Figure], style: TableStyle) -> Table {
+    let mut table = Table::new();
+    table.load_style(style).set_header(HEADER);
+    for figure in figures {
+        let show = |rounds: &Option<super::measure::Rounds>| {
+            rounds
+                .as_ref()
+                .map_or_else(String::new, super::measure::Rounds::show)
+        };
+        table.add_row([
+            figure.what.clone(),
+            figure.ours.show(),
+            show(&figure.theirs),
+            show(&figure.ratio),
+        ]);
+    }
+    table
+}

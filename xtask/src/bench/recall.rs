@@ -1,0 +1,217 @@
+//! Recall, and the share of it that checking rows against the log takes.
+//!
+//! The same program is built a second time with the feature `unverified-reads`, which serves rows as they
+//! stand. Two processes, one of each, ask the same questions of the same store and take turns; what the first
+//! takes longer is the price of checking. Both look up the newest head of the log, because a recall without
+//! that would be stale rather than unchecked; its price is measured alone and counted as checking too.
+
+use super::measure::{Bar, Figure, Rounds, Unit, median, ms};
+use super::{Bench, RECORDS};
+use crate::text::Texts;
+use crate::{Outcome, scratch};
+use memwarden::core::log::Records as _;
+use memwarden::{Namespace, Query, Role, Warden};
+use memwarden_store::SqliteStore;
+use miette::{Context as _, IntoDiagnostic as _, Result, bail, miette};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+const RECALL_BELOW_MS: f64 = 5.0;
+const CHECKS_BELOW: f64 = 0.10;
+/// Questions of one side in one turn.
+const TURN: u64 = 100;
+/// Turns of each side in one round.
+const TURNS: u64 = 4;
+/// Questions that nobody counts: caches fill.
+const WARM_UP: u64 = 200;
+const LOOKS: u32 = 2_000;
+
+/// Options of the hidden command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct WorkerArguments {
+    #[arg(long)]
+    dir: PathBuf,
+}
+
+/// For each line `first count`, asks those questions and prints each one's milliseconds.
+pub(crate) fn work(arguments: &WorkerArguments) -> Result<Outcome> {
+    let warden = Warden::open(&scratch::places(&arguments.dir)).into_diagnostic()?;
+    let agent = scratch::handle(&arguments.dir, &warden, Role::Agent).into_diagnostic()?;
+    let (texts, namespace) = (Texts::new(1), Namespace::default());
+    for line in std::io::stdin().lock().lines() {
+        let line = line.into_diagnostic()?;
+        let (first, count) = line
+            .split_once(' ')
+            .ok_or_else(|| miette!("`{line}` is no range"))?;
+        let first: u64 = first.parse().into_diagnostic()?;
+        let count: u64 = count.parse().into_diagnostic()?;
+        let mut answer = String::new();
+        for n in first..first + count {
+            let query = Query::new(texts.query(n));
+            let started = Instant::now();
+            agent.recall(&namespace, &query).into_diagnostic()?;
+            answer.push_str(&format!("{} ", ms(started.elapsed())));
+        }
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{answer}")
+            .and_then(|()| out.flush())
+            .into_diagnostic()?;
+    }
+    Ok(Outcome::Holds)
+}
+
+struct Asker {
+    child: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Asker {
+    fn start(program: &Path, trial: &Path) -> Result<Self> {
+        let mut child = Command::new(program)
+            .arg("recall-worker")
+            .arg("--dir")
+            .arg(trial)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .into_diagnostic()
+            .wrap_err_with(|| format!("`{}` did not start", program.display()))?;
+        let answers = child.stdout.take().ok_or_else(|| miette!("no pipe"))?;
+        Ok(Self {
+            questions: child.stdin.take(),
+            answers: BufReader::new(answers),
+            child,
+        })
+    }
+
+    fn ask(&mut self, first: u64, count: u64) -> Result<Vec<f64>> {
+        let questions = self.questions.as_mut().ok_or_else(|| miette!("no pipe"))?;
+        writeln!(questions, "{first} {count}").into_diagnostic()?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line).into_diagnostic()?;
+        let times: Vec<f64> = line
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        if times.len() as u64 != count {
+            bail!("a process answered {} of {count} questions", times.len());
+        }
+        Ok(times)
+    }
+
+    fn end(mut self) -> Result<()> {
+        self.questions = None;
+        let status = self.child.wait().into_diagnostic()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(miette!("a process ended with {status}"))
+        }
+    }
+}
+
+impl Bench<'_> {
+    /// Recall with the policy's read stages and without any.
+    pub(super) fn recall(&self) -> Result<Vec<Figure>> {
+        let unchecked = build_unchecked()?;
+        let mut figures = vec![self.compare("sentinel", &unchecked)?];
+        self.load_policy("annotate")?;
+        figures.push(self.compare("annotate", &unchecked)?);
+        self.load_policy("sentinel")?;
+        Ok(figures)
+    }
+
+    fn compare(&self, policy: &str, unchecked: &Path) -> Result<Figure> {
+        eprintln!("bench: recall under policy `{policy}`, {} rounds", self.rounds);
+        let look = look_at_head(self.trial)?;
+        let checked = std::env::current_exe().into_diagnostic()?;
+        let mut checked = Asker::start(&checked, self.trial)?;
+        let mut unchecked = Asker::start(unchecked, self.trial)?;
+        checked.ask(0, WARM_UP)?;
+        unchecked.ask(0, WARM_UP)?;
+        let turns = if self.quick { 1 } else { TURNS };
+        let (mut ours, mut theirs, mut share) = (Vec::new(), Vec::new(), Vec::new());
+        for round in 0..u64::from(self.rounds) {
+            let (mut with, mut without) = (Vec::new(), Vec::new());
+            for turn in 0..turns {
+                // Questions about records from all over the store.
+                let first = (1 + round * turns + turn) * 7_919 % (RECORDS - TURN);
+                without.extend(unchecked.ask(first, TURN)?);
+                with.extend(checked.ask(first, TURN)?);
+            }
+            let (with, without) = (median(with), median(without));
+            ours.push(with);
+            theirs.push(without);
+            share.push((with - without + look) / (without - look));
+        }
+        checked.end()?;
+        unchecked.end()?;
+        let share = Rounds::new(Unit::Share, share);
+        let ours = Rounds::new(Unit::Milliseconds, ours);
+        let name = format!("recall, k = 10, policy `{policy}`");
+        let bars = vec![
+            Bar::below(&format!("{name}, median"), &ours, RECALL_BELOW_MS),
+            Bar::below(&format!("{name}, added by checking"), &share, CHECKS_BELOW),
+        ];
+        Ok(Figure {
+            what: format!("{name}, against unchecked rows"),
+            ours,
+            theirs: Some(Rounds::new(Unit::Milliseconds, theirs)),
+            ratio: Some(share),
+            bars,
+        })
+    }
+
+    fn load_policy(&self, name: &str) -> Result<()> {
+        let policy = memwarden::guard::preset(name).ok_or_else(|| miette!("no preset `{name}`"))?;
+        let warden = Warden::open(&scratch::places(self.trial)).into_diagnostic()?;
+        let owner = scratch::handle(self.trial, &warden, Role::Owner).into_diagnostic()?;
+        owner.load_policy(&policy).into_diagnostic()?;
+        Ok(())
+    }
+}
+
+/// Builds this program with unchecked reads, in a target directory of its own so that nobody takes the one
+/// for the other.
+fn build_unchecked() -> Result<PathBuf> {
+    eprintln!("bench: building the side that checks nothing");
+    let root = scratch::workspace();
+    let target = root.join("target").join("unverified");
+    let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .current_dir(&root)
+        .args([
+            "build",
+            "--quiet",
+            "--release",
+            "--package",
+            "xtask",
+            "--features",
+            "unverified-reads",
+        ])
+        .arg("--target-dir")
+        .arg(&target)
+        .status()
+        .into_diagnostic()?;
+    if !status.success() {
+        bail!("the side that checks nothing does not build");
+    }
+    Ok(target.join("release").join("xtask"))
+}
+
+/// Milliseconds of looking up the head of a log in a view that is open.
+fn look_at_head(trial: &Path) -> Result<f64> {
+    let store = SqliteStore::open(&scratch::places(trial).store).into_diagnostic()?;
+    let logs = store.logs().into_diagnostic()?;
+    let log = logs.first().ok_or_else(|| miette!("the store has no log"))?.id;
+    let mut snapshot = store.snapshot().into_diagnostic()?;
+    let mut times = Vec::new();
+    for _ in 0..LOOKS {
+        let started = Instant::now();
+        snapshot.head(log).into_diagnostic()?;
+        times.push(ms(started.elapsed()));
+    }
+    Ok(median(times))
+}
