@@ -19,8 +19,8 @@ const MAX_LOG: i64 = (1 << (63 - POSITION_BITS)) - 1;
 
 /// Everything but the search indexes, of which each namespace has its own (see [`crate::index`]).
 ///
-/// Beyond the two unique ids, an ordinary write touches no index: the partial ones hold only records that
-/// are reasoning, expire, were imported, or are not active.
+/// An ordinary write touches no index: the partial ones hold only records that are reasoning, expire, were
+/// imported, or are not active. Ids are found by [`crate::ids`]; that none is used twice, the sealer sees to.
 pub(crate) const TABLES: &str = "
 CREATE TABLE store (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -56,7 +56,7 @@ CREATE TABLE namespace (
 ) STRICT;
 CREATE TABLE record (
   num INTEGER PRIMARY KEY,
-  id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
+  id BLOB NOT NULL CHECK (length(id) = 16),
   namespace INTEGER NOT NULL,
   status INTEGER NOT NULL CHECK (status BETWEEN 0 AND 3),
   isolated INTEGER NOT NULL DEFAULT 0 CHECK (isolated IN (0, 1)),

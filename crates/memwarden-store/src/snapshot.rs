@@ -7,7 +7,7 @@ use crate::schema::{number, position, range, span};
 use crate::sqlite::SqliteStore;
 use crate::{index, row, search};
 use memwarden_core::log::{
-    Candidate, Head, NamespaceRow, RowRef, SaltedPayload, Search, Snapshot, StoreError, Tile,
+    Candidate, EachLeaf, Head, NamespaceRow, RowRef, SaltedPayload, Search, Snapshot, StoreError, Tile,
 };
 use memwarden_core::{
     Kind, LeafKind, LogId, NamespaceId, PrincipalId, RecordId, Salt, Status, StoredRecord, Timestamp,
@@ -17,26 +17,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// A connection that reads, and what it saw of the file when it last looked.
+/// A connection that reads, and how many changes outside the log were known when it last did.
 #[derive(Debug)]
 pub(crate) struct Reader {
     conn: Connection,
-    looked: Option<Look>,
-}
-
-/// `PRAGMA data_version` counts the changes that other connections made to the file; it is comparable only
-/// with itself on one connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Look {
-    data_version: i64,
-    leaves: i64,
+    changes: u64,
 }
 
 impl Reader {
     pub(crate) fn open(path: &Path) -> Result<Self, Fault> {
         Ok(Self {
             conn: connection::open(path, Purpose::Read)?,
-            looked: None,
+            changes: 0,
         })
     }
 }
@@ -49,24 +41,18 @@ pub(crate) struct View<'s> {
 }
 
 impl<'s> View<'s> {
-    /// `is_first` says that no connection of this store has looked at the file before. Later, a connection
-    /// that looks for the first time has nothing to compare with and says that the file was changed.
-    pub(crate) fn begin(store: &'s SqliteStore, mut reader: Reader, is_first: bool) -> Result<Self, Fault> {
-        let conn = &reader.conn;
-        conn.prepare_cached("BEGIN")?.execute([])?;
-        let look = Look {
-            data_version: conn
-                .prepare_cached("PRAGMA data_version")?
-                .query_row([], |row| row.get(0))?,
-            leaves: conn
-                .prepare_cached("SELECT coalesce(sum(size), 0) FROM log")?
-                .query_row([], |row| row.get(0))?,
-        };
-        let changed = match reader.looked {
-            None => !is_first,
-            Some(last) => last.data_version != look.data_version && last.leaves == look.leaves,
-        };
-        reader.looked = Some(look);
+    /// A view whose connection has not seen every change outside the log yet says that there was one.
+    pub(crate) fn begin(store: &'s SqliteStore, mut reader: Reader) -> Result<Self, Fault> {
+        reader.conn.prepare_cached("BEGIN")?.execute([])?;
+        // The first read fixes what the view sees; only then is the count taken, so that it covers it.
+        reader
+            .conn
+            .prepare_cached("SELECT one FROM store")?
+            .query([])?
+            .next()?;
+        let changes = store.watch().changes()?;
+        let changed = reader.changes != changes;
+        reader.changes = changes;
         Ok(Self {
             store,
             reader: Some(reader),
@@ -105,28 +91,40 @@ impl<'s> View<'s> {
             .collect::<Result<_, _>>()?;
         let places = range(log, from, u64::MAX);
         let mut statement = conn.prepare_cached(
-            "SELECT num, id, namespace, status FROM record WHERE num >= ?1 AND num < ?2 ORDER BY num",
+            "SELECT num, id, namespace, status, principal, isolated FROM record
+             WHERE num >= ?1 AND num < ?2 ORDER BY num",
         )?;
         let mut rows = statement.query([places.start, places.end])?;
+        let mut seen = Vec::new();
         while let Some(row) = rows.next()? {
             let number: i64 = row.get(0)?;
-            let bad = |error| unreadable("record", number, error);
-            let code: u8 = row.get(3).map_err(bad)?;
-            let Some(status) = Status::from_code(code) else {
-                return Err(StoreError::Row {
-                    table: "record",
-                    row: number,
-                    reason: format!("its status is {code}"),
-                }
-                .into());
+            // What no version of this code writes reads as no row.
+            let (Ok(id), Ok(namespace), Ok(status), Ok(principal), Ok(isolated)) = (
+                row.get(1),
+                row.get::<_, i64>(2),
+                row.get(3),
+                row.get(4),
+                row.get(5),
+            ) else {
+                continue;
             };
+            let Some(status) = Status::from_code(status) else {
+                continue;
+            };
+            let id = RecordId::from_bytes(id);
+            seen.push((id, number));
             each(RowRef {
                 row: number,
-                id: RecordId::from_bytes(row.get(1).map_err(bad)?),
-                namespace: namespaces.get(&row.get::<_, i64>(2).map_err(bad)?).copied(),
+                id,
+                namespace: namespaces.get(&namespace).copied(),
                 position: position(number),
                 status,
+                principal: PrincipalId::from_bytes(principal),
+                isolated,
             });
+        }
+        if let Some((_, last)) = seen.last() {
+            self.store.ids().learn(places.start..last + 1, seen);
         }
         Ok(())
     }
@@ -279,12 +277,7 @@ impl Snapshot for View<'_> {
         self.changed
     }
 
-    fn leaves(
-        &mut self,
-        log: LogId,
-        places: Range<u64>,
-        each: &mut dyn FnMut(u64, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    fn leaves(&mut self, log: LogId, places: Range<u64>, each: &mut EachLeaf<'_>) -> Result<(), StoreError> {
         let numbers = range(self.log(log)?, places.start, places.end);
         let mut statement = self
             .conn()?
@@ -353,15 +346,7 @@ impl Snapshot for View<'_> {
     }
 
     fn find(&mut self, record: &RecordId) -> Result<Option<i64>, StoreError> {
-        Ok(self
-            .conn()?
-            .prepare_cached("SELECT num FROM record WHERE id = ?1")
-            .and_then(|mut statement| {
-                statement
-                    .query_row([record.as_bytes()], |row| row.get(0))
-                    .optional()
-            })
-            .map_err(Fault::from)?)
+        Ok(self.store.ids().find(self.conn()?, *record)?)
     }
 
     fn find_origin(&mut self, namespace: NamespaceId, origin_key: &str) -> Result<Option<i64>, StoreError> {

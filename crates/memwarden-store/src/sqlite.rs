@@ -1,18 +1,20 @@
 //! The store: one connection that writes, a few that read, one file.
 
-use crate::connection::{self, Purpose};
+use crate::connection::{self, BUSY_LIMIT, Purpose};
 use crate::fault::{self, Fault};
+use crate::ids::Ids;
 use crate::schema::{APPLICATION_ID, DATABASE_FILE, SCHEMA_VERSION, TABLES};
 use crate::snapshot::{Reader, View, log_number};
-use crate::transaction::{CommitPhase, Immediate, Probe};
+use crate::transaction::{CommitPhase, Writer};
+use crate::watch::Watch;
 use crate::{commit, index, upkeep};
 use memwarden_core::log::{Committed, Draft, LogRow, NamespaceRow, Records, Sealer, Snapshot, StoreError};
 use memwarden_core::{LogId, NamespaceId, StoreId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Connections kept for the next snapshots; more are opened when more are wanted at once.
 const IDLE_READERS: usize = 8;
@@ -37,12 +39,8 @@ pub struct SqliteStore {
     path: PathBuf,
     writer: Mutex<Writer>,
     idle: Mutex<Vec<Reader>>,
-    looked: AtomicBool,
-}
-
-struct Writer {
-    conn: Connection,
-    probe: Option<Probe>,
+    watch: Watch,
+    ids: Ids,
 }
 
 impl SqliteStore {
@@ -68,10 +66,15 @@ impl SqliteStore {
         let id = read_id(&conn)?;
         Ok(Self {
             id,
+            watch: Watch::open(&path)?,
             path,
-            writer: Mutex::new(Writer { conn, probe: None }),
+            writer: Mutex::new(Writer {
+                conn,
+                probe: None,
+                patience: BUSY_LIMIT,
+            }),
             idle: Mutex::new(Vec::new()),
-            looked: AtomicBool::new(false),
+            ids: Ids::default(),
         })
     }
 
@@ -86,6 +89,19 @@ impl SqliteStore {
     /// For tests that kill the process inside a commit; `probe` must not call the store.
     pub fn set_commit_probe(&self, probe: Box<dyn Fn(CommitPhase) + Send + Sync>) {
         self.writer().probe = Some(probe);
+    }
+
+    /// Waits at most `limit` for another process, instead of [`BUSY_LIMIT`], in calls that write.
+    pub fn set_busy_limit(&self, limit: Duration) {
+        self.writer().patience = limit;
+    }
+
+    pub(crate) const fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    pub(crate) const fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     pub(crate) fn give_back(&self, reader: Reader) {
@@ -107,8 +123,7 @@ impl SqliteStore {
             Some(reader) => reader,
             None => Reader::open(&self.path)?,
         };
-        let is_first = !self.looked.swap(true, Ordering::AcqRel);
-        View::begin(self, reader, is_first)
+        View::begin(self, reader)
     }
 }
 
@@ -131,18 +146,19 @@ impl Records for SqliteStore {
     }
 
     fn add_log(&self, log: &LogRow) -> Result<LogRow, StoreError> {
-        Ok(add_log(&self.writer().conn, log)?)
+        Ok(add_log(&self.writer(), log)?)
     }
 
     fn namespace(&self, log: LogId, name: &str, fresh: NamespaceId) -> Result<NamespaceRow, StoreError> {
-        Ok(add_namespace(&self.writer().conn, log, name, fresh)?)
+        Ok(add_namespace(&self.writer(), log, name, fresh)?)
     }
 
     fn commit(&self, log: LogId, drafts: &[Draft], sealer: &mut dyn Sealer) -> Result<Committed, StoreError> {
         let writer = self.writer();
         Ok(commit::commit(
-            &writer.conn,
-            writer.probe.as_ref(),
+            &writer,
+            &self.ids,
+            &self.watch,
             log,
             drafts,
             sealer,
@@ -156,17 +172,17 @@ impl Records for SqliteStore {
     fn drop_payloads(&self, log: LogId, positions: &[u64]) -> Result<(), StoreError> {
         let writer = self.writer();
         let log = log_number(&writer.conn, log)?;
-        Ok(upkeep::drop_payloads(&writer.conn, log, positions)?)
+        Ok(upkeep::drop_payloads(&writer, log, positions)?)
     }
 
     fn scrub(&self) -> Result<(), StoreError> {
-        Ok(upkeep::scrub(&self.writer().conn)?)
+        Ok(upkeep::scrub(&self.writer())?)
     }
 
     fn rebuild_indexes(&self, log: LogId) -> Result<(), StoreError> {
         let writer = self.writer();
         let log = log_number(&writer.conn, log)?;
-        Ok(upkeep::rebuild(&writer.conn, log)?)
+        Ok(upkeep::rebuild(&writer, log)?)
     }
 
     fn backup(&self, to: &Path) -> Result<(), StoreError> {
@@ -216,7 +232,7 @@ fn fill(path: &Path, id: StoreId) -> Result<(), Fault> {
     conn.close().map_err(|(_, error)| error.into())
 }
 
-fn read_id(conn: &Connection) -> Result<StoreId, Fault> {
+pub(crate) fn read_id(conn: &Connection) -> Result<StoreId, Fault> {
     let damaged = |reason: String| Fault::Named(StoreError::Damaged { reason });
     let bytes: [u8; 16] = conn
         .query_row("SELECT id FROM store", [], |row| row.get(0))
@@ -248,8 +264,9 @@ fn log_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<LogRow> {
     })
 }
 
-fn add_log(conn: &Connection, log: &LogRow) -> Result<LogRow, Fault> {
-    let transaction = Immediate::begin(conn, None)?;
+fn add_log(writer: &Writer, log: &LogRow) -> Result<LogRow, Fault> {
+    let conn = &writer.conn;
+    let transaction = writer.begin()?;
     conn.execute(
         "INSERT INTO log (id, tenant, verifier_key) VALUES (?1, ?2, ?3) ON CONFLICT (tenant) DO NOTHING",
         params![log.id.as_bytes(), log.tenant, log.verifier_key],
@@ -263,17 +280,13 @@ fn add_log(conn: &Connection, log: &LogRow) -> Result<LogRow, Fault> {
     Ok(row)
 }
 
-fn add_namespace(
-    conn: &Connection,
-    log: LogId,
-    name: &str,
-    fresh: NamespaceId,
-) -> Result<NamespaceRow, Fault> {
+fn add_namespace(writer: &Writer, log: LogId, name: &str, fresh: NamespaceId) -> Result<NamespaceRow, Fault> {
+    let conn = &writer.conn;
     let log = log_number(conn, log)?;
     if let Some(row) = find_namespace(conn, log, name)? {
         return Ok(row);
     }
-    let transaction = Immediate::begin(conn, None)?;
+    let transaction = writer.begin()?;
     if let Some(row) = find_namespace(conn, log, name)? {
         return Ok(row);
     }

@@ -118,9 +118,8 @@ mod tests {
 
     #[test]
     fn a_query_becomes_quoted_terms_without_stop_words() {
-        expect![[r#""billing" OR "cycle" OR "25th""#]].assert_eq(
-            &shown("When does the billing cycle (25th) close-d? the BILLING").replace(r#" OR "close""#, ""),
-        );
+        expect![[r#""billing" OR "cycle" OR "25th""#]]
+            .assert_eq(&shown("When does the billing cycle (25th) of us? the BILLING"));
         expect![[r#""what" OR "is" OR "it""#]].assert_eq(&shown("What is it? IT IS"));
         expect![[""]].assert_eq(&shown("  \"*(){}:^ - "));
     }

@@ -1,6 +1,5 @@
 //! A write transaction that begins under contention and ends whatever happens.
 
-use crate::connection::BUSY_LIMIT;
 use crate::fault::{Fault, is_busy};
 use memwarden_core::log::StoreError;
 use rusqlite::Connection;
@@ -21,37 +20,63 @@ pub(crate) type Probe = Box<dyn Fn(CommitPhase) + Send + Sync>;
 /// waiters do not keep step, because each wait is of random length.
 const LONGEST_WAIT_MS: u32 = 16;
 
-/// An open `BEGIN IMMEDIATE`; rolled back when dropped without [`Immediate::commit`].
-pub(crate) struct Immediate<'c> {
-    conn: &'c Connection,
-    probe: Option<&'c Probe>,
+/// The connection that writes.
+pub(crate) struct Writer {
+    pub(crate) conn: Connection,
+    pub(crate) probe: Option<Probe>,
+    /// How long it waits for another process.
+    pub(crate) patience: Duration,
 }
 
-impl<'c> Immediate<'c> {
-    /// Waits for the write lock, at most [`BUSY_LIMIT`].
-    pub(crate) fn begin(conn: &'c Connection, probe: Option<&'c Probe>) -> Result<Self, Fault> {
+impl Writer {
+    /// Waits for the write lock and begins a transaction.
+    pub(crate) fn begin(&self) -> Result<Immediate<'_>, Fault> {
+        self.begin_probed(None)
+    }
+
+    /// The same for a commit, of which the probe is told.
+    pub(crate) fn begin_commit(&self) -> Result<Immediate<'_>, Fault> {
+        self.begin_probed(self.probe.as_ref())
+    }
+
+    /// The error after waiting in vain for `waited`.
+    pub(crate) fn busy(waited: Duration) -> Fault {
+        Fault::Named(StoreError::Busy {
+            waited_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn begin_probed<'w>(&'w self, probe: Option<&'w Probe>) -> Result<Immediate<'w>, Fault> {
         let started = Instant::now();
         loop {
-            conn.busy_timeout(jitter())?;
-            match conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]) {
+            self.conn.busy_timeout(jitter().min(self.patience))?;
+            match self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([]) {
                 Ok(_) => break,
                 Err(error) if is_busy(&error) => {
                     let waited = started.elapsed();
-                    if waited >= BUSY_LIMIT {
-                        return Err(StoreError::Busy {
-                            waited_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
-                        }
-                        .into());
+                    if waited >= self.patience {
+                        return Err(Self::busy(waited));
                     }
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        let transaction = Self { conn, probe };
+        let transaction = Immediate {
+            conn: &self.conn,
+            probe,
+        };
         transaction.tell(CommitPhase::Begun);
         Ok(transaction)
     }
+}
 
+/// An open `BEGIN IMMEDIATE`; rolled back when dropped without [`Immediate::commit`].
+pub(crate) struct Immediate<'w> {
+    conn: &'w Connection,
+    probe: Option<&'w Probe>,
+}
+
+impl Immediate<'_> {
     /// Makes it durable.
     pub(crate) fn commit(self) -> Result<(), Fault> {
         self.conn.prepare_cached("COMMIT")?.execute([])?;

@@ -1,20 +1,20 @@
 //! Chores on the file: retention, erasing for good, rebuilding indexes, backups.
 
-use crate::connection::BUSY_LIMIT;
 use crate::fault::{self, Fault};
 use crate::index;
 use crate::schema::number;
-use crate::transaction::Immediate;
+use crate::transaction::Writer;
 use memwarden_core::log::StoreError;
 use rusqlite::Connection;
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
 /// Destroys the payloads at `positions`.
-pub(crate) fn drop_payloads(conn: &Connection, log: i64, positions: &[u64]) -> Result<(), Fault> {
+pub(crate) fn drop_payloads(writer: &Writer, log: i64, positions: &[u64]) -> Result<(), Fault> {
+    let conn = &writer.conn;
     conn.execute_batch("PRAGMA secure_delete = ON")?;
     let outcome = (|| {
-        let transaction = Immediate::begin(conn, None)?;
+        let transaction = writer.begin()?;
         {
             let mut delete = conn.prepare_cached("DELETE FROM payload WHERE num = ?1")?;
             for position in positions {
@@ -28,9 +28,9 @@ pub(crate) fn drop_payloads(conn: &Connection, log: i64, positions: &[u64]) -> R
 }
 
 /// Makes all indexes of a log anew.
-pub(crate) fn rebuild(conn: &Connection, log: i64) -> Result<(), Fault> {
-    let transaction = Immediate::begin(conn, None)?;
-    index::rebuild(conn, log)?;
+pub(crate) fn rebuild(writer: &Writer, log: i64) -> Result<(), Fault> {
+    let transaction = writer.begin()?;
+    index::rebuild(&writer.conn, log)?;
     transaction.commit()
 }
 
@@ -38,8 +38,9 @@ pub(crate) fn rebuild(conn: &Connection, log: i64) -> Result<(), Fault> {
 ///
 /// An index keeps the words of deleted rows in its segments until they are merged, so that comes first.
 /// The new file is put together in memory (`temp_store`): nothing is written outside the store's directory.
-pub(crate) fn scrub(conn: &Connection) -> Result<(), Fault> {
-    let transaction = Immediate::begin(conn, None)?;
+pub(crate) fn scrub(writer: &Writer) -> Result<(), Fault> {
+    let conn = &writer.conn;
+    let transaction = writer.begin()?;
     let namespaces: Vec<i64> = conn
         .prepare_cached("SELECT num FROM namespace")?
         .query_map([], |row| row.get(0))?
@@ -48,17 +49,14 @@ pub(crate) fn scrub(conn: &Connection) -> Result<(), Fault> {
         index::compact(conn, namespace)?;
     }
     transaction.commit()?;
-    conn.busy_timeout(BUSY_LIMIT)?;
+    conn.busy_timeout(writer.patience)?;
     conn.execute_batch("PRAGMA secure_delete = ON")?;
     let outcome = conn.execute_batch("VACUUM");
     conn.execute_batch("PRAGMA secure_delete = OFF")?;
     outcome?;
     let busy: bool = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     if busy {
-        return Err(StoreError::Busy {
-            waited_ms: u64::try_from(BUSY_LIMIT.as_millis()).unwrap_or(u64::MAX),
-        }
-        .into());
+        return Err(Writer::busy(writer.patience));
     }
     Ok(())
 }

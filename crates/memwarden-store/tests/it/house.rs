@@ -86,6 +86,10 @@ impl House {
         snapshot.row(row).unwrap().unwrap()
     }
 
+    pub fn find(&self, n: u32) -> Option<i64> {
+        self.records().snapshot().unwrap().find(&id(n)).unwrap()
+    }
+
     pub fn leaves(&self) -> Vec<Vec<u8>> {
         let mut leaves = Vec::new();
         self.records()
@@ -227,6 +231,16 @@ pub fn recall(at: u64, query: &str, served: &[u32]) -> Draft {
     }
 }
 
+impl Chain {
+    /// One that fails, as if the log did not verify.
+    pub fn failing() -> Self {
+        Self {
+            fail: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// A sealer that chains hashes: `h(n+1) = SHA-256(h(n) ‖ leaf hash)`; the checkpoint is size and hash.
 #[derive(Default)]
 pub struct Chain {
@@ -235,8 +249,8 @@ pub struct Chain {
     time: Timestamp,
     pub refuse: HashSet<RecordId>,
     pub handed_over: usize,
-    /// The sealer fails, as if the log did not verify.
-    pub fail: bool,
+    pub unseen_bytes: Vec<u64>,
+    fail: bool,
 }
 
 impl Chain {
@@ -267,6 +281,7 @@ impl Sealer for Chain {
             return unverified(format!("{} leaves where {} were seen", tail.size, self.seen()));
         }
         self.handed_over = tail.unseen.len();
+        self.unseen_bytes.clone_from(&tail.unseen_bytes);
         for leaf in &tail.unseen {
             self.extend(leaf);
             let leaf = memwarden_core::Leaf::decode(leaf).unwrap();

@@ -28,7 +28,7 @@ fn a_record_reads_back_as_it_was_written_with_the_leaf_at_its_place() {
     house.remember(1, A, "first");
     let mut draft = write(2, B, full_entry(), Status::Active);
     let Body::Record(record) = &mut draft.body else {
-        unreachable!()
+        panic!("a write carries a record")
     };
     record.findings = Some((Salt::from_bytes([8; 32]), vec![1, 2, 3]));
     let committed = house.commit(&[draft]);
