@@ -8,14 +8,17 @@
 //! [`Leaf`] is what the log says about it; [`Replay`] is what a verified log says now.
 
 mod authority;
+mod canonical;
 mod codec;
 mod context;
 mod entry;
 mod finding;
+mod gate;
 mod id;
 mod leaf;
 pub mod log;
 mod name;
+mod params;
 mod payload;
 mod policy;
 mod principal;
@@ -23,6 +26,7 @@ mod record;
 mod replay;
 
 pub use authority::{Authority, Taint, TaintError};
+pub use canonical::{CanonicalValue, Token, tokens};
 pub use codec::{DecodeError, Decoder, Encoder};
 pub use context::{Context, Outcome, Permit, Receipt, Subject};
 pub use entry::{
@@ -30,12 +34,20 @@ pub use entry::{
     MAX_LABEL_BYTES, MAX_METADATA_BYTES, MAX_PARENTS, TraceType,
 };
 pub use finding::{Finding, Score, ScoreError, Severity, StageName, Verdict};
+pub use gate::{
+    Action, ActionClass, ActionRule, Check, Decided, Decision, Evidence, EvidenceError, GateChecks, Reason,
+    ReceiptFact, RequestFact, Requirement, Witness, authorize, digest_parameter, subject_of,
+};
 pub use id::{
     ContextId, Digest, IdError, LogId, NamespaceId, PrincipalId, RecordId, Salt, StoreId, Timestamp,
     leaf_hash, node_hash,
 };
 pub use leaf::{LEAF_TAG, LEAF_VERSION, Leaf, LeafKind};
 pub use name::{NameError, Namespace};
+pub use params::{
+    MAX_PARAMETER_BYTES, MAX_PARAMETER_DEPTH, MAX_PARAMETERS, ParamError, ParamValue, Params, action_hash,
+    approval_hash,
+};
 pub use payload::{
     EpochPayload, KeyPayload, PAYLOAD_VERSION, PolicyPayload, PurgePayload, RecallPayload, RecordPayload,
     RotationPayload, StatusChange, StatusPayload, commitment, decode_findings, encode_findings,

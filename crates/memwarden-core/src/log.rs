@@ -21,6 +21,8 @@ pub struct LogTail {
     pub checkpoint: Option<String>,
     /// Leaves from [`Sealer::seen`] to `size`, written by other processes; position order.
     pub unseen: Vec<Vec<u8>>,
+    /// For each of them, the content bytes of the record that it wrote; 0 where it wrote none.
+    pub unseen_bytes: Vec<u64>,
 }
 
 /// A leaf before it has a place.
@@ -174,6 +176,9 @@ pub enum Refusal {
         /// The limit.
         limit: u64,
     },
+    /// Another policy came into force since the entry was screened.
+    #[error("the policy changed while the entry was screened: try again")]
+    PolicyChanged,
     /// A weaker principal may not take a stronger record out of sight.
     #[error(
         "record {record} has authority {record_authority}: a principal of class {class} cannot {verb} it"
@@ -379,6 +384,10 @@ pub struct RowRef {
     pub position: u64,
     /// The status column.
     pub status: Status,
+    /// The principal column.
+    pub principal: PrincipalId,
+    /// Whether the row says that it was taken out of the index.
+    pub isolated: bool,
 }
 
 /// Size and checkpoint of a log at one moment.
@@ -417,6 +426,9 @@ pub struct Search<'a> {
     pub kind: Option<crate::Kind>,
 }
 
+/// Takes position and bytes of one leaf after another.
+pub type EachLeaf<'a> = dyn FnMut(u64, &[u8]) -> Result<(), StoreError> + 'a;
+
 /// One consistent view of the store. Rows it returns are not trusted until [`crate::Verified::check`].
 pub trait Snapshot {
     /// Size and checkpoint of a log.
@@ -432,12 +444,7 @@ pub trait Snapshot {
     ///
     /// # Errors
     /// [`StoreError`], or what `each` returns.
-    fn leaves(
-        &mut self,
-        log: LogId,
-        range: Range<u64>,
-        each: &mut dyn FnMut(u64, &[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError>;
+    fn leaves(&mut self, log: LogId, range: Range<u64>, each: &mut EachLeaf<'_>) -> Result<(), StoreError>;
 
     /// Calls `each` with every stored tile of a log, by level and index.
     ///
@@ -451,7 +458,8 @@ pub trait Snapshot {
     /// [`StoreError`].
     fn payload(&mut self, log: LogId, position: u64) -> Result<Option<SaltedPayload>, StoreError>;
 
-    /// Calls `each` with every row of the record table of `log` whose position is at least `from`.
+    /// Calls `each` with every row of the record table of `log` whose position is at least `from`. A row that
+    /// does not read back is left out, so that the comparison with the log names its record as missing.
     ///
     /// # Errors
     /// [`StoreError`].

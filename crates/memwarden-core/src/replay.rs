@@ -146,7 +146,10 @@ impl Replay {
                     position,
                     field: "record",
                 })?;
-                self.set_status(record, Status::Purged, position)?;
+                // What was taken out of the expected set can still be destroyed; it stays out.
+                if !self.isolated.contains(&record) {
+                    self.set_status(record, Status::Purged, position)?;
+                }
             }
             LeafKind::Isolate => {
                 let record = leaf.record.ok_or(ReplayError::Lacks {

@@ -1,0 +1,183 @@
+//! When two spellings of a value count as one: the comparison of action parameters with what a person said.
+//!
+//! Text is normalized (NFKC), split at white space, and each token is stripped of the punctuation around it.
+//! Purely alphabetic tokens are compared without case; a token with a digit in it keeps its case, because
+//! account numbers and ids may differ by nothing else. A *number* also matches another spelling of the same
+//! decimal (`10.50` and `10.5`), a *string* only its own (a version `10.0` is not `10`). Scripts are never
+//! folded into each other, and invisible characters are kept, so look-alikes do not match.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// A token of a canonical text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// The token, normalized.
+    pub text: String,
+    /// The same number in its shortest spelling, if it is a plain decimal.
+    pub number: Option<String>,
+}
+
+/// A parameter's value in canonical form: what has to stand in a text for the text to mention it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum CanonicalValue {
+    /// Tokens that must stand next to each other.
+    Words(Vec<String>),
+    /// A number in its shortest spelling.
+    Number(String),
+}
+
+impl CanonicalValue {
+    /// The canonical form of text.
+    #[must_use]
+    pub fn of_text(text: &str) -> Self {
+        Self::Words(tokens(text).into_iter().map(|token| token.text).collect())
+    }
+
+    /// The canonical form of a number, from its decimal spelling.
+    #[must_use]
+    pub fn of_number(decimal: &str) -> Self {
+        Self::Number(shortest(decimal).unwrap_or_else(|| decimal.to_owned()))
+    }
+
+    /// Whether there is nothing to look for.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        matches!(self, Self::Words(words) if words.is_empty())
+    }
+
+    /// Whether `text` mentions it as a whole token sequence.
+    ///
+    /// ```
+    /// use memwarden_core::{CanonicalValue, tokens};
+    /// let said = tokens("Pay ACME Corp. the 10.50 EUR that are due in 2010");
+    /// assert!(CanonicalValue::of_text("acme corp").stands_in(&said));
+    /// assert!(CanonicalValue::of_number("10.5").stands_in(&said));
+    /// assert!(!CanonicalValue::of_number("10").stands_in(&said));
+    /// assert!(!CanonicalValue::of_text("АСМЕ Corp").stands_in(&said), "Cyrillic letters");
+    /// ```
+    #[must_use]
+    pub fn stands_in(&self, text: &[Token]) -> bool {
+        match self {
+            Self::Number(number) => text.iter().any(|token| token.number.as_ref() == Some(number)),
+            Self::Words(words) => {
+                !words.is_empty()
+                    && text
+                        .windows(words.len())
+                        .any(|window| window.iter().zip(words).all(|(token, word)| token.text == *word))
+            }
+        }
+    }
+}
+
+/// The tokens of a text.
+#[must_use]
+pub fn tokens(text: &str) -> Vec<Token> {
+    let normalized: String = text.nfkc().collect();
+    normalized.split_whitespace().filter_map(token).collect()
+}
+
+fn token(word: &str) -> Option<Token> {
+    const AROUND: &[char] = &[
+        '.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', '“', '”', '‘',
+        '’', '«', '»', '、', '。', '，',
+    ];
+    const CURRENCY: &[char] = &['$', '€', '£', '¥'];
+    let core = word
+        .trim_matches(AROUND)
+        .trim_start_matches(CURRENCY)
+        .trim_end_matches(CURRENCY);
+    if core.is_empty() {
+        return None;
+    }
+    let has_digit = core.chars().any(char::is_numeric);
+    let text = if has_digit {
+        core.to_owned()
+    } else {
+        core.to_lowercase()
+    };
+    Some(Token {
+        number: shortest(core),
+        text,
+    })
+}
+
+/// The shortest spelling of a plain decimal: an optional sign, ASCII digits, at most one point. A leading
+/// zero before another digit makes it a code, not a number.
+fn shortest(text: &str) -> Option<String> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let code = whole.len() > 1 && whole.starts_with('0');
+    if whole.is_empty() || !plain(whole) || !plain(fraction) || code || digits.ends_with('.') {
+        return None;
+    }
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.is_empty() {
+        let sign = if whole == "0" { "" } else { sign };
+        return Some(format!("{sign}{whole}"));
+    }
+    Some(format!("{sign}{whole}.{fraction}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mentions(said: &str, value: &CanonicalValue) -> bool {
+        value.stands_in(&tokens(said))
+    }
+
+    #[test]
+    fn spellings_that_mean_the_same_match_and_others_never_do() {
+        let text = CanonicalValue::of_text;
+        let number = CanonicalValue::of_number;
+        assert!(mentions("pay ＡＣＭＥ now", &text("acme")), "full-width letters");
+        assert!(
+            mentions("pay Zoe\u{308}!", &text("Zoë")),
+            "composed and decomposed"
+        );
+        assert!(mentions("send $10.00 today", &number("10")));
+        assert!(!mentions("since 2010", &number("10")));
+        assert!(!mentions("order 10-20", &number("10")));
+        assert!(
+            !mentions("1,000 units", &number("1")),
+            "a separator is not guessed at"
+        );
+        assert!(
+            !mentions("account 0412", &number("412")),
+            "a code is not a number"
+        );
+        assert!(!mentions("release 10.0", &text("10")));
+        assert!(mentions("to account aB3x", &text("aB3x")));
+        assert!(!mentions("to account ab3X", &text("aB3x")), "ids keep their case");
+        assert!(
+            !mentions("pay A\u{200b}CME", &text("ACME")),
+            "invisible characters do not vanish"
+        );
+        assert!(!mentions("pay acme", &text("acme corp")));
+        assert!(
+            !mentions("anything", &text("  ")),
+            "nothing is not mentioned everywhere"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_mentions_its_own_words(words in prop::collection::vec("[a-zA-Z0-9éж]{1,8}", 1..6)) {
+            let said = words.join(" ");
+            for word in &words {
+                prop_assert!(mentions(&said, &CanonicalValue::of_text(word)));
+            }
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in ".{0,80}") {
+            let value = CanonicalValue::of_text(&text);
+            prop_assert_eq!(mentions(&text, &value), !value.is_empty());
+        }
+    }
+}
