@@ -4,7 +4,8 @@
 //! whose root a trusted checkpoint signs; it checks their order and sense, not their authenticity.
 
 use crate::{
-    Authority, Digest, Leaf, LeafKind, LogId, NamespaceId, PrincipalId, RecordId, Status, Timestamp,
+    Authority, Digest, Endorsement, Leaf, LeafKind, LogId, NamespaceId, Origin, PrincipalId, RecordId,
+    Standing, Status, Timestamp,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -25,13 +26,21 @@ pub struct Expectation {
     pub status: Status,
     /// Position of the leaf that set the status.
     pub status_position: u64,
+    /// When it was written.
+    pub time: Timestamp,
+    /// Records that it declares to be derived from.
+    pub parents: Box<[RecordId]>,
+    /// Whether a revocation reaches it, through its writer or an ancestor.
+    pub capped: bool,
+    /// Authority now.
+    effective: Authority,
 }
 
 impl Expectation {
-    /// Authority now. Without endorsements and revocations it is the written authority.
+    /// Authority now: as written, raised by endorsements, capped by revocations.
     #[must_use]
     pub const fn effective(&self) -> Authority {
-        self.written
+        self.effective
     }
 }
 
@@ -92,6 +101,9 @@ pub struct Replay {
     records: HashMap<RecordId, Expectation>,
     isolated: HashSet<RecordId>,
     active: HashMap<NamespaceId, u64>,
+    origin: Origin,
+    endorsements: Vec<Endorsement>,
+    standing: Standing,
 }
 
 impl Replay {
@@ -107,6 +119,9 @@ impl Replay {
             records: HashMap::new(),
             isolated: HashSet::new(),
             active: HashMap::new(),
+            origin: Origin::default(),
+            endorsements: Vec::new(),
+            standing: Standing::default(),
         }
     }
 
@@ -159,14 +174,16 @@ impl Replay {
                 self.isolate(record);
             }
             LeafKind::Policy => self.policy = Some((position, leaf.policy)),
+            LeafKind::Approval => self.endorsed(leaf),
             LeafKind::Recall
             | LeafKind::Receipt
             | LeafKind::Permit
-            | LeafKind::Approval
             | LeafKind::Label
             | LeafKind::Key
             | LeafKind::Epoch => {}
         }
+        let records = &self.records;
+        self.origin.apply(leaf, |id| records.contains_key(id));
         self.size += 1;
         self.epoch = epoch;
         self.time = leaf.time;
@@ -201,6 +218,50 @@ impl Replay {
     #[must_use]
     pub const fn policy(&self) -> Option<(u64, Digest)> {
         self.policy
+    }
+
+    /// Contexts, permits and approvals.
+    #[must_use]
+    pub const fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Every endorsement of a record, oldest first; which of them count is [`Replay::set_standing`]'s matter.
+    #[must_use]
+    pub fn endorsements(&self) -> &[Endorsement] {
+        &self.endorsements
+    }
+
+    /// What raises and caps authority beyond what was written.
+    #[must_use]
+    pub const fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Sets what raises and caps authority, and recomputes every record's effective authority.
+    pub fn set_standing(&mut self, standing: Standing) {
+        if standing == self.standing {
+            return;
+        }
+        self.standing = standing;
+        let mut order: Vec<(u64, RecordId)> = self
+            .records
+            .iter()
+            .map(|(id, known)| (known.position, *id))
+            .collect();
+        // A parent always stands before its children.
+        order.sort_unstable();
+        for (_, id) in order {
+            let Some(known) = self.records.get(&id) else {
+                continue;
+            };
+            let capped = self.is_capped(&known.principal, known.time, &known.parents);
+            let effective = self.standing.effective(&id, known.written, capped);
+            if let Some(known) = self.records.get_mut(&id) {
+                known.capped = capped;
+                known.effective = effective;
+            }
+        }
     }
 
     /// What the log says about `record`; nothing once it was isolated.
@@ -255,7 +316,12 @@ impl Replay {
                 problem: "was written before",
             });
         }
+        let capped = self.is_capped(&leaf.principal, leaf.time, &leaf.parents);
         let expectation = Expectation {
+            effective: self.standing.effective(&record, leaf.authority, capped),
+            capped,
+            time: leaf.time,
+            parents: leaf.parents.clone().into_boxed_slice(),
             leaf_hash,
             position,
             namespace,
@@ -269,6 +335,25 @@ impl Replay {
             *self.active.entry(namespace).or_default() += 1;
         }
         Ok(())
+    }
+
+    fn endorsed(&mut self, leaf: &Leaf) {
+        if let Some(record) = leaf.record.filter(|record| self.records.contains_key(record)) {
+            self.endorsements.push(Endorsement {
+                record,
+                principal: leaf.principal,
+                time: leaf.time,
+                grounds: leaf.parents.clone(),
+                position: leaf.position,
+            });
+        }
+    }
+
+    fn is_capped(&self, principal: &PrincipalId, time: Timestamp, parents: &[RecordId]) -> bool {
+        self.standing.revokes(principal, time)
+            || parents
+                .iter()
+                .any(|parent| self.records.get(parent).is_some_and(|parent| parent.capped))
     }
 
     fn set_status(&mut self, record: RecordId, to: Status, position: u64) -> Result<(), ReplayError> {
@@ -392,5 +477,52 @@ mod tests {
                 ..
             }
         ));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn effective_authority_from_scratch_equals_incremental(
+            writes in proptest::collection::vec((0u8..3, 0u8..3, proptest::collection::vec(0usize..40, 0..3)), 1..40),
+            endorsed in proptest::collection::hash_set(0u8..40, 0..6),
+            interval in (0u8..3, 0u64..40, proptest::option::of(0u64..40)),
+            at in 0usize..40,
+        ) {
+            let id = |n: u8| RecordId::from_bytes([n + 1; 16]);
+            let mut leaves: Vec<Leaf> = Vec::new();
+            for (n, (principal, authority, parents)) in writes.iter().enumerate() {
+                let mut leaf = leaf(n as u64, LeafKind::Write, n as u8 + 1, Status::Active);
+                leaf.principal = PrincipalId::from_bytes([*principal; 16]);
+                leaf.parents = parents.iter().filter(|parent| **parent < n).map(|parent| id(*parent as u8)).collect();
+                let above: Vec<Authority> = leaf
+                    .parents
+                    .iter()
+                    .map(|parent| leaves[usize::from(parent.as_bytes()[0]) - 1].authority)
+                    .collect();
+                leaf.authority = Authority::derive(Authority::from_code(*authority).unwrap(), above);
+                leaves.push(leaf);
+            }
+            let standing = Standing {
+                endorsed: endorsed.into_iter().map(id).collect(),
+                revocations: vec![crate::Revocation {
+                    principal: PrincipalId::from_bytes([interval.0; 16]),
+                    since: Timestamp::from_micros(interval.1),
+                    until: interval.2.map(Timestamp::from_micros),
+                }],
+            };
+            let mut incremental = Replay::new(LogId::from_bytes([9; 16]));
+            for (n, leaf) in leaves.iter().enumerate() {
+                if n == at.min(leaves.len() - 1) {
+                    incremental.set_standing(standing.clone());
+                }
+                incremental.apply(leaf, leaf_hash(&leaf.encode())).unwrap();
+            }
+            let mut scratch = replayed(&leaves).unwrap();
+            scratch.set_standing(standing);
+            for (record, known) in scratch.expectations() {
+                proptest::prop_assert_eq!(known, incremental.expectation(record).unwrap());
+                let ancestors_hold = known.parents.iter().all(|parent| !scratch.expectation(parent).unwrap().capped);
+                proptest::prop_assert!(ancestors_hold || known.effective() == Authority::None);
+            }
+        }
     }
 }

@@ -4,12 +4,18 @@
 //! it after their commit is durable; readers extend it when they see leaves of another process first.
 //! Locks are taken in the order `state`, then `replay`; neither is held across I/O by a writer's commit.
 
+use crate::anchor::Anchor;
 use crate::registry::Registry;
-use crate::{Damage, WardenError};
+use crate::view::checks_enabled;
+use crate::{Damage, WardenError, keys};
 use memwarden_core::log::{LogRow, Records, Snapshot, StoreError};
-use memwarden_core::{Digest, Leaf, LeafKind, LogId, Policy, PrincipalId, RecordId, Replay, leaf_hash};
-use memwarden_ledger::{Checkpoint, LogVerifier, Rotation, Tree, VerifierKey, origin};
+use memwarden_core::{
+    Digest, Leaf, LeafKind, LogId, NamespaceId, Policy, PrincipalId, RecordId, Replay, leaf_hash,
+};
+use memwarden_ledger::{Checkpoint, LogVerifier, Rotation, SignerKey, Tree, VerifierKey, origin};
 use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Records and content bytes that a principal keeps.
@@ -32,8 +38,8 @@ pub(crate) struct ChainState {
 /// What an extension brought.
 #[derive(Debug, Default)]
 pub(crate) struct Extended {
-    /// Records that were written.
-    pub(crate) written: Vec<RecordId>,
+    /// Records that were written, and by whom.
+    pub(crate) written: Vec<(RecordId, PrincipalId)>,
     /// Whether principals, keys or policy changed.
     pub(crate) registry: bool,
 }
@@ -48,38 +54,65 @@ pub(crate) struct Chain {
     registry: RwLock<Registry>,
     damage: RwLock<Vec<Damage>>,
     usage: Mutex<HashMap<PrincipalId, Usage>>,
+    usage_stale: AtomicBool,
+    /// Names of namespaces that the commitment of a record bore out.
+    names: RwLock<HashMap<NamespaceId, String>>,
+    place: Place,
+}
+
+/// Where a log lies: the database file as it was opened, and the directory of its key.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) anchor: Anchor,
+    pub(crate) keys: PathBuf,
 }
 
 impl Chain {
     /// Verifies the whole log of a snapshot. `key` is the verifier key that lies outside the store: the
-    /// newest checkpoint must be signed with it. `held` is a checkpoint that was seen before.
+    /// newest checkpoint must be signed with it. Returns also the root over the first `mark` entries, if
+    /// there are as many.
     pub(crate) fn load(
         store: &dyn Records,
         row: &LogRow,
         key: &VerifierKey,
-        held: Option<&str>,
-    ) -> Result<Self, WardenError> {
-        let mut snapshot = store.snapshot()?;
+        place: Place,
+        mark: Option<u64>,
+    ) -> Result<(Self, Option<Digest>), (WardenError, Place)> {
         let origin = origin(store.store_id(), row.id);
-        let (state, replay) = verify(&mut *snapshot, row, &origin, key, held)?;
-        let registry = Registry::load(&mut *snapshot, row.id, &state.notes)?;
-        let usage = load_usage(&mut *snapshot, row.id)?;
-        Ok(Self {
+        let load = || {
+            let mut snapshot = store.snapshot()?;
+            let verified = verify(&mut *snapshot, row, &origin, key, None, mark)?;
+            let registry = Registry::load(&mut *snapshot, row.id, &verified.state.notes)?;
+            let usage = load_usage(&mut *snapshot, row.id)?;
+            Ok((verified, registry, usage))
+        };
+        let (verified, registry, usage) = match load() {
+            Ok(loaded) => loaded,
+            Err(error) => return Err((error, place)),
+        };
+        let chain = Self {
             log: row.id,
             origin,
-            state: Mutex::new(state),
-            replay: RwLock::new(replay),
+            state: Mutex::new(verified.state),
+            replay: RwLock::new(verified.replay),
             registry: RwLock::new(registry),
             damage: RwLock::new(Vec::new()),
             usage: Mutex::new(usage),
-        })
+            usage_stale: AtomicBool::new(false),
+            names: RwLock::new(HashMap::new()),
+            place,
+        };
+        Ok((chain, verified.root_at_mark))
     }
 
     /// The state of a log that is about to get its first entries.
-    pub(crate) fn empty(log: LogId, origin: String, key: VerifierKey, policy: &Policy) -> Self {
+    pub(crate) fn empty(log: LogId, origin: String, key: VerifierKey, policy: &Policy, place: Place) -> Self {
         Self {
             log,
             origin,
+            usage_stale: AtomicBool::new(false),
+            names: RwLock::new(HashMap::new()),
+            place,
             state: Mutex::new(ChainState {
                 tree: Tree::new(),
                 checkpoint: None,
@@ -93,19 +126,57 @@ impl Chain {
         }
     }
 
+    /// Fails if the database file is not the one that was opened.
+    pub(crate) fn check_anchor(&self) -> Result<(), WardenError> {
+        if checks_enabled() {
+            self.place.anchor.check()
+        } else {
+            Ok(())
+        }
+    }
+
     /// Verifies everything anew: after a key rotation by another process, or after a commit whose outcome
-    /// is not known.
-    pub(crate) fn reload(&self, store: &dyn Records, key: &VerifierKey) -> Result<(), WardenError> {
+    /// is not known. Returns the key that signs now: the present one, or the staged one of a rotation that
+    /// is not finished.
+    pub(crate) fn reload(&self, store: &dyn Records) -> Result<SignerKey, WardenError> {
+        let mut tried: Vec<VerifierKey> = Vec::new();
+        loop {
+            let present = keys::read_signer(&self.place.keys, &self.origin)?;
+            let staged = keys::read_staged(&self.place.keys, &self.origin);
+            let mut error = None;
+            for signer in std::iter::once(present).chain(staged) {
+                if !tried.contains(signer.verifier()) {
+                    tried.push(signer.verifier().clone());
+                    match self.reload_with(store, signer.verifier()) {
+                        Ok(()) => return Ok(signer),
+                        Err(failed) => error = error.or(Some(failed)),
+                    }
+                }
+            }
+            // Other keys may have come while these were tried; the same ones give no other result.
+            let again = keys::read_signer(&self.place.keys, &self.origin)?;
+            if tried.contains(again.verifier()) {
+                let gone = || WardenError::unverified("the key was replaced while the log was verified");
+                return Err(error.unwrap_or_else(gone));
+            }
+        }
+    }
+
+    fn reload_with(&self, store: &dyn Records, key: &VerifierKey) -> Result<(), WardenError> {
         let row = store.logs()?.into_iter().find(|row| row.id == self.log);
         let row = row.ok_or_else(|| WardenError::unverified("the log is gone from the store"))?;
         let mut snapshot = store.snapshot()?;
         let held = self.state().checkpoint.clone();
-        let (state, replay) = verify(&mut *snapshot, &row, &self.origin, key, held.as_deref())?;
-        let registry = Registry::load(&mut *snapshot, self.log, &state.notes)?;
+        let verified = verify(&mut *snapshot, &row, &self.origin, key, held.as_deref(), None)?;
+        let registry = Registry::load(&mut *snapshot, self.log, &verified.state.notes)?;
         let usage = load_usage(&mut *snapshot, self.log)?;
         let mut current = self.state();
-        *self.replay_mut() = replay;
-        *current = state;
+        if verified.state.tree.size() < current.tree.size() {
+            // Another thread went on in the meantime, and it verified what it took in.
+            return Ok(());
+        }
+        *self.replay_mut() = verified.replay;
+        *current = verified.state;
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
         *self.usage() = usage;
         Ok(())
@@ -155,7 +226,10 @@ impl Chain {
         for (leaf, hash) in leaves {
             replay.apply(leaf, *hash).map_err(WardenError::unverified)?;
             match leaf.kind {
-                LeafKind::Write => extended.written.extend(leaf.record),
+                LeafKind::Write => extended
+                    .written
+                    .extend(leaf.record.map(|record| (record, leaf.principal))),
+                LeafKind::Purge => self.usage_stale.store(true, Ordering::Release),
                 LeafKind::Key | LeafKind::Policy | LeafKind::Epoch => {
                     extended.registry = true;
                     state.notes.push((leaf.position, leaf.kind, leaf.payload));
@@ -166,9 +240,25 @@ impl Chain {
         Ok(extended)
     }
 
-    /// Brings the state up to what `snapshot` sees, and says which records another process wrote.
-    pub(crate) fn catch_up(&self, snapshot: &mut dyn Snapshot) -> Result<(u64, Extended), WardenError> {
+    /// Entries that were verified so far.
+    pub(crate) fn size(&self) -> u64 {
+        self.state().tree.size()
+    }
+
+    /// Brings the state up to what `snapshot` sees, and says which records another process wrote. `floor` is
+    /// what was verified before the snapshot was opened: it cannot hold less, unless the store was put back.
+    pub(crate) fn catch_up(
+        &self,
+        snapshot: &mut dyn Snapshot,
+        floor: u64,
+    ) -> Result<(u64, Extended), WardenError> {
         let head = snapshot.head(self.log)?;
+        if head.size < floor && checks_enabled() {
+            return Err(WardenError::unverified(format!(
+                "the log holds {} entries where {floor} were verified before: an older copy was put in its place",
+                head.size
+            )));
+        }
         let mut state = self.state();
         let known = state.tree.size();
         if head.size == known {
@@ -180,7 +270,7 @@ impl Chain {
             return Ok((head.size, Extended::default()));
         }
         if head.size < known {
-            // A snapshot opened before another thread's commit is older, and must be a state that was signed.
+            // Another thread took in more after this snapshot was opened.
             return Ok((head.size, Extended::default()));
         }
         let mut leaves = Vec::new();
@@ -188,8 +278,21 @@ impl Chain {
             leaves.push(bytes.to_vec());
             Ok(())
         })?;
+        if known + leaves.len() as u64 != head.size {
+            return Err(WardenError::unverified(format!(
+                "the log says that it holds {} entries and does not hold all of them",
+                head.size
+            )));
+        }
         let checkpoint = head.checkpoint.unwrap_or_default();
         let extended = self.extend(&mut state, &leaves, &checkpoint)?;
+        for (record, principal) in &extended.written {
+            let row = snapshot.find(record)?;
+            // A row that does not read back is reported by the comparison with the log.
+            let row = row.map(|row| snapshot.row(row)).transpose().unwrap_or_default();
+            let bytes = row.flatten().map_or(0, |row| row.entry.content.len() as u64);
+            self.account(*principal, bytes);
+        }
         if extended.registry {
             let registry = Registry::load(snapshot, self.log, &state.notes)?;
             *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
@@ -232,6 +335,48 @@ impl Chain {
         }
     }
 
+    /// Counts a record that another process wrote.
+    pub(crate) fn account(&self, principal: PrincipalId, bytes: u64) {
+        let mut usage = self.usage();
+        let total = usage.entry(principal).or_default();
+        total.records += 1;
+        total.bytes += bytes;
+    }
+
+    /// Counts anew what everyone keeps, if something was purged since.
+    pub(crate) fn refresh_usage(&self, snapshot: &mut dyn Snapshot, size: u64) -> Result<(), WardenError> {
+        if self.usage_stale.swap(false, Ordering::AcqRel) {
+            let fresh = load_usage(snapshot, self.log)?;
+            let state = self.state();
+            if state.tree.size() == size {
+                *self.usage() = fresh;
+            } else {
+                self.usage_stale.store(true, Ordering::Release);
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of a namespace, if a record bore it out.
+    pub(crate) fn name_of(&self, namespace: &NamespaceId) -> Option<String> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        names.get(namespace).cloned()
+    }
+
+    /// The namespace that bears this name, if a record bore it out.
+    pub(crate) fn namespace_named(&self, name: &str) -> Option<NamespaceId> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        names.iter().find(|(_, known)| *known == name).map(|(id, _)| *id)
+    }
+
+    /// Remembers a name that a record bore out.
+    pub(crate) fn learn_name(&self, namespace: NamespaceId, name: &str) {
+        if self.name_of(&namespace).is_none() {
+            let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+            names.insert(namespace, name.to_owned());
+        }
+    }
+
     pub(crate) fn usage(&self) -> MutexGuard<'_, HashMap<PrincipalId, Usage>> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -249,6 +394,12 @@ fn load_usage(snapshot: &mut dyn Snapshot, log: LogId) -> Result<HashMap<Princip
         .collect())
 }
 
+struct VerifiedChain {
+    state: ChainState,
+    replay: Replay,
+    root_at_mark: Option<Digest>,
+}
+
 /// Replays the whole log and checks it against the newest checkpoint, the key that lies outside the store,
 /// and the checkpoint held before.
 fn verify(
@@ -257,7 +408,8 @@ fn verify(
     origin: &str,
     key: &VerifierKey,
     held: Option<&str>,
-) -> Result<(ChainState, Replay), WardenError> {
+    mark: Option<u64>,
+) -> Result<VerifiedChain, WardenError> {
     let genesis: VerifierKey = row.verifier_key.parse().map_err(WardenError::unverified)?;
     let mut verifier = LogVerifier::new(row.id, origin.to_owned(), genesis);
     if let Some(held) = held {
@@ -267,6 +419,7 @@ fn verify(
     let head = snapshot.head(row.id)?;
     let mut notes = Vec::new();
     let mut failure = None;
+    let mut root_at_mark = None;
     snapshot.leaves(row.id, 0..head.size, &mut |position, bytes| {
         if failure.is_some() {
             return Ok(());
@@ -274,6 +427,9 @@ fn verify(
         if let Err(error) = verifier.push(bytes) {
             failure = Some(error);
             return Ok(());
+        }
+        if mark == Some(position + 1) {
+            root_at_mark = Some(verifier.tree().root());
         }
         if let Some(kind @ (LeafKind::Key | LeafKind::Policy | LeafKind::Epoch)) = Leaf::kind_of(bytes)
             && let Ok(leaf) = Leaf::decode(bytes)
@@ -310,5 +466,9 @@ fn verify(
         key: verified.key,
         notes,
     };
-    Ok((state, verified.replay))
+    Ok(VerifiedChain {
+        state,
+        replay: verified.replay,
+        root_at_mark,
+    })
 }

@@ -1,6 +1,6 @@
 //! Everything that a verb can answer instead of a result.
 
-use memwarden_core::log::{Refusal, StoreError};
+use memwarden_core::log::{Refusal, SealError, StoreError};
 use memwarden_core::{EntryError, NamespaceId, RecordId, Role, StoreId};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub enum WardenError {
     /// The store failed.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// An entry that cannot be accepted as it stands.
     #[error(transparent)]
     Entry(#[from] EntryError),
@@ -138,6 +138,16 @@ pub enum WardenError {
         /// What the system said.
         reason: String,
     },
+}
+
+impl From<StoreError> for WardenError {
+    /// A log that the sealer refused is the log's failure, not the store's.
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Seal(SealError::Unverified { reason }) => Self::Unverified { reason },
+            other => Self::Store(other),
+        }
+    }
 }
 
 impl WardenError {

@@ -1,6 +1,7 @@
 //! Making a store: its keys, its first principals, its policy.
 
-use crate::chain::Chain;
+use crate::anchor::Anchor;
+use crate::chain::{Chain, Place};
 use crate::scribe::Scribe;
 use crate::warden::DEFAULT_TENANT;
 use crate::witness::{Advance, Seen, Witness};
@@ -114,7 +115,12 @@ impl Warden {
             verifier_key: verifier_key.clone(),
         };
         let row = store.add_log(&row)?;
-        let chain = Arc::new(Chain::empty(row.id, origin, signer.verifier().clone(), policy));
+        let place = Place {
+            anchor: Anchor::new(store.path())?,
+            keys: key_directory.clone(),
+        };
+        let key = signer.verifier().clone();
+        let chain = Arc::new(Chain::empty(row.id, origin, key, policy, place));
         let mut scribe = Scribe::new(Arc::clone(&chain), signer);
         let committed = store.commit(row.id, &drafts, &mut scribe)?;
         let witness = Witness::open(&witness_directory, &row.id.to_string())?;

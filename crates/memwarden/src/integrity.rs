@@ -1,8 +1,8 @@
 //! `ledger verify`: replay everything anew and say what that proves.
 
 use crate::view::View;
-use crate::{Damage, Handle, WardenError};
-use memwarden_core::log::{SaltedPayload, Tile};
+use crate::{Damage, Handle, WardenError, keys};
+use memwarden_core::log::{SaltedPayload, StoreError, Tile};
 use memwarden_core::{Digest, Leaf, LeafKind, Status, Verified, commitment};
 use memwarden_ledger::{Checkpoint, LogVerifier, Rotation, VerifierKey};
 
@@ -65,15 +65,20 @@ impl Handle {
     pub fn verify(&self, deep: Depth, held: Option<&str>) -> Result<IntegrityReport, WardenError> {
         let warden = &self.warden;
         let chain = &warden.chain;
-        let mut snapshot = warden.store.snapshot()?;
-        let row = warden.store.logs()?.into_iter().find(|row| row.id == chain.log);
-        let row = row.ok_or_else(|| WardenError::unverified("the log is gone from the store"))?;
-        let genesis: VerifierKey = row.verifier_key.parse().map_err(WardenError::unverified)?;
-        let seen = warden.witness.newest()?;
+        let mut view = View::open(&*warden.store, chain)?;
+        let size = view.size;
+        let (genesis, epoch) = {
+            let row = warden.store.logs()?.into_iter().find(|row| row.id == chain.log);
+            let row = row.ok_or_else(|| WardenError::unverified("the log is gone from the store"))?;
+            let genesis: VerifierKey = row.verifier_key.parse().map_err(WardenError::unverified)?;
+            (genesis, chain.replay().epoch())
+        };
         let mut verifier = LogVerifier::new(chain.log, chain.origin.clone(), genesis);
-        let trust = match (held, &seen) {
+        // A witness that did not see the newest restore speaks of a history that was abandoned.
+        let seen = warden.witness.newest()?.filter(|seen| seen.epoch == epoch);
+        let trust = match (held, seen) {
             (Some(note), _) => Some(("the caller".to_owned(), note.to_owned())),
-            (None, Some(seen)) => Some(("this machine's witness".to_owned(), seen.checkpoint.clone())),
+            (None, Some(seen)) => Some(("this machine's witness".to_owned(), seen.checkpoint)),
             (None, None) => None,
         };
         let trust = match trust {
@@ -87,22 +92,21 @@ impl Handle {
                 Trust::Held { whose, size }
             }
         };
-        let head = snapshot.head(chain.log)?;
         let mut failure = None;
-        let mut notes: Vec<(u64, LeafKind, Digest)> = Vec::new();
-        let keep = deep == Depth::Deep;
-        let mut payloads: Vec<(u64, Digest)> = Vec::new();
-        snapshot.leaves(chain.log, 0..head.size, &mut |position, bytes| {
+        let mut keys: Vec<(u64, LeafKind, Digest)> = Vec::new();
+        let mut payloads: Vec<Leaf> = Vec::new();
+        view.snapshot.leaves(chain.log, 0..size, &mut |position, bytes| {
             if failure.is_none() {
                 failure = verifier.push(bytes).err();
             }
-            let kind = Leaf::kind_of(bytes);
-            if (keep && kind != Some(LeafKind::Write)) || kind == Some(LeafKind::Key) {
-                if let Ok(leaf) = Leaf::decode(bytes) {
-                    if leaf.kind == LeafKind::Key {
-                        notes.push((position, leaf.kind, leaf.payload));
-                    }
-                    payloads.push((position, leaf.payload));
+            if Leaf::kind_of(bytes) != Some(LeafKind::Write)
+                && let Ok(leaf) = Leaf::decode(bytes)
+            {
+                if leaf.kind == LeafKind::Key {
+                    keys.push((position, leaf.kind, leaf.payload));
+                }
+                if deep == Depth::Deep {
+                    payloads.push(leaf);
                 }
             }
             Ok(())
@@ -110,7 +114,7 @@ impl Handle {
         if let Some(error) = failure {
             return Err(WardenError::unverified(error));
         }
-        let rotations = crate::registry::rotations(&mut *snapshot, chain.log, &notes)?;
+        let rotations = crate::registry::rotations(&mut *view.snapshot, chain.log, &keys)?;
         for Rotation {
             position,
             salt,
@@ -121,23 +125,17 @@ impl Handle {
                 .rotation(*position, salt, payload)
                 .map_err(WardenError::unverified)?;
         }
-        let mut tiles = 0;
-        let mut tile_failure = None;
-        snapshot.tiles(chain.log, &mut |tile: &Tile| {
-            tiles += 1;
-            if tile_failure.is_none() {
-                tile_failure = verifier.tile(tile).err();
-            }
-        })?;
-        if let Some(error) = tile_failure {
-            return Err(WardenError::unverified(error));
-        }
-        let checkpoint = head.checkpoint.unwrap_or_default();
+        let tiles = check_tiles(&mut view, &mut verifier)?;
+        let checkpoint = view.snapshot.head(chain.log)?.checkpoint.unwrap_or_default();
         let verified = verifier.finish(&checkpoint).map_err(WardenError::unverified)?;
-        drop(snapshot);
+        // The first key lies in the store: whoever signs everything anew puts their own there.
+        let present = keys::read_signer(&warden.keys, &chain.origin)?;
+        if verified.key != *present.verifier() && verified.key != chain.state().key {
+            return Err(WardenError::unverified(
+                "the checkpoint is signed with another key than the one in the key directory",
+            ));
+        }
 
-        let mut view = View::open(&*warden.store, chain)?;
-        let size = view.size;
         crate::sweep::compare_all(chain, &mut *view.snapshot, size)?;
         let mut report = IntegrityReport {
             entries: verified.checkpoint.size,
@@ -145,17 +143,40 @@ impl Handle {
             rotations: rotations.len() as u64,
             records: chain.replay().record_count() as u64,
             payloads: 0,
-            deep: keep,
+            deep: deep == Depth::Deep,
             damage: chain.damage().clone(),
             index_differences: Vec::new(),
             trust,
             checkpoint,
             verifier_key: verified.key.to_string(),
         };
-        if keep {
-            deep_check(&mut view, &mut report, &payloads)?;
+        if deep == Depth::Deep {
+            check_rows(&mut view, &mut report)?;
+            check_payloads(&mut view, &mut report, &payloads)?;
+            check_indexes(&mut view, &mut report)?;
         }
         Ok(report)
+    }
+}
+
+/// Compares every stored tile with the leaves; returns how many there are.
+fn check_tiles(view: &mut View<'_>, verifier: &mut LogVerifier) -> Result<u64, WardenError> {
+    let mut tiles = 0;
+    let mut failure = None;
+    view.snapshot.tiles(view.chain.log, &mut |tile: &Tile| {
+        tiles += 1;
+        if failure.is_none() {
+            failure = verifier.tile(tile).err();
+        }
+    })?;
+    if let Some(error) = failure {
+        return Err(WardenError::unverified(error));
+    }
+    match verifier.missing_tiles().next() {
+        Some((level, index)) => Err(WardenError::unverified(format!(
+            "tile {index} of level {level} is missing"
+        ))),
+        None => Ok(tiles),
     }
 }
 
@@ -168,11 +189,8 @@ pub enum Depth {
     Deep,
 }
 
-fn deep_check(
-    view: &mut View<'_>,
-    report: &mut IntegrityReport,
-    payloads: &[(u64, Digest)],
-) -> Result<(), WardenError> {
+/// Hashes every row that is not purged.
+fn check_rows(view: &mut View<'_>, report: &mut IntegrityReport) -> Result<(), WardenError> {
     let chain = view.chain;
     let mut rows = Vec::new();
     view.snapshot.rows(chain.log, 0, &mut |row| rows.push(row))?;
@@ -181,38 +199,79 @@ fn deep_check(
         let Some(expected) = known.filter(|expected| expected.status != Status::Purged) else {
             continue;
         };
-        let Some(stored) = view.snapshot.row(row.row)? else {
-            continue;
+        let what = match view.snapshot.row(row.row) {
+            Ok(None) => continue,
+            Ok(Some(stored)) => match Verified::check(stored, &expected, view.size) {
+                Ok(_) => continue,
+                Err(mismatch) => mismatch.to_string(),
+            },
+            Err(StoreError::Row { reason, .. }) => reason,
+            Err(error) => return Err(error.into()),
         };
-        if let Err(mismatch) = Verified::check(stored, &expected, view.size) {
-            let damage = Damage {
-                namespace: Some(expected.namespace),
-                record: row.id,
-                what: mismatch.to_string(),
+        let damage = Damage {
+            namespace: Some(expected.namespace),
+            record: row.id,
+            what,
+        };
+        if !report.damage.iter().any(|found| found.record == row.id) {
+            report.damage.push(damage.clone());
+        }
+        chain.add_damage(damage);
+    }
+    Ok(())
+}
+
+/// Compares what is kept beside the other leaves. Only the payload of a recall may be gone: its retention
+/// ends, and a purge destroys the queries that served the record.
+fn check_payloads(
+    view: &mut View<'_>,
+    report: &mut IntegrityReport,
+    leaves: &[Leaf],
+) -> Result<(), WardenError> {
+    for leaf in leaves {
+        let problem = match view.snapshot.payload(view.chain.log, leaf.position) {
+            Ok(Some(SaltedPayload { salt, bytes })) => {
+                report.payloads += 1;
+                (commitment(&salt, &bytes) != leaf.payload).then_some("was changed")
+            }
+            Ok(None) => (leaf.kind != LeafKind::Recall).then_some("is missing"),
+            Err(StoreError::Row { .. }) => Some("does not read back"),
+            Err(error) => return Err(error.into()),
+        };
+        let Some(problem) = problem else { continue };
+        let what = format!("the payload of log entry {} {problem}", leaf.position);
+        match leaf.record {
+            // What served records is not concerned: the namespace goes on.
+            Some(record) => report.damage.push(Damage {
+                namespace: leaf.namespace,
+                record,
+                what,
+            }),
+            None => return Err(WardenError::unverified(what)),
+        }
+    }
+    Ok(())
+}
+
+fn check_indexes(view: &mut View<'_>, report: &mut IntegrityReport) -> Result<(), WardenError> {
+    for namespace in view.snapshot.namespaces(view.chain.log)? {
+        let rows = match view.snapshot.index_differences(namespace.id) {
+            Ok(rows) => rows,
+            // A text that does not read back cannot be compared; its row is among the damage.
+            Err(error) if !report.damage.is_empty() => {
+                report
+                    .index_differences
+                    .push(format!("{}: not compared: {error}", namespace.name));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for row in rows {
+            let id = match view.snapshot.row(row) {
+                Ok(Some(stored)) => stored.id.to_string(),
+                Ok(None) | Err(StoreError::Row { .. }) => format!("row {row}"),
+                Err(error) => return Err(error.into()),
             };
-            if !report.damage.contains(&damage) {
-                report.damage.push(damage.clone());
-            }
-            chain.add_damage(damage);
-        }
-    }
-    for (position, digest) in payloads {
-        // A recall payload past its retention, or destroyed by a purge, is gone on purpose.
-        if let Some(SaltedPayload { salt, bytes }) = view.snapshot.payload(chain.log, *position)? {
-            report.payloads += 1;
-            if commitment(&salt, &bytes) != *digest {
-                return Err(WardenError::unverified(format!(
-                    "the payload of log entry {position} was changed"
-                )));
-            }
-        }
-    }
-    for namespace in view.snapshot.namespaces(chain.log)? {
-        for row in view.snapshot.index_differences(namespace.id)? {
-            let id = view
-                .snapshot
-                .row(row)?
-                .map_or_else(|| format!("row {row}"), |row| row.id.to_string());
             report.index_differences.push(format!("{}: {id}", namespace.name));
         }
     }

@@ -4,7 +4,8 @@ use crate::credential::write_secret;
 use crate::{WardenError, random};
 use memwarden_core::Role;
 use memwarden_ledger::SignerKey;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use zeroize::Zeroize as _;
 
@@ -57,6 +58,20 @@ pub(crate) fn stage_rotation(keys: &Path, signer: &SignerKey) -> Result<(), Ward
 pub(crate) fn finish_rotation(keys: &Path) -> Result<(), WardenError> {
     let (staged, present) = (keys.join(format!("{SIGNER}.next")), keys.join(SIGNER));
     std::fs::rename(&staged, &present).map_err(|error| WardenError::file(&present, &error))
+}
+
+/// Waits until no other process replaces the key, and keeps others from it until the file is dropped. Two
+/// rotations at once would leave a log that is signed with a key which no file holds.
+pub(crate) fn lock_rotation(keys: &Path) -> Result<File, WardenError> {
+    let path = keys.join("rotation.lock");
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path);
+    file.and_then(|file| file.lock().map(|()| file))
+        .map_err(|error| WardenError::file(&path, &error))
 }
 
 /// Reads the signing key. It must be of mode 0600 and be named for this log.

@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod anchor;
 mod chain;
 mod clock;
 mod credential;
@@ -62,11 +63,13 @@ pub use memwarden_core::{
 };
 pub use memwarden_guard as guard;
 pub use memwarden_ledger as ledger;
+pub use memwarden_store::CommitPhase;
 pub use owner::{PurgeReport, Purged};
 pub use places::Places;
 pub use proofs::Reveal;
 pub use recall::{Hit, MAX_K, Query, Recall};
 pub use remember::{Remembered, WriteOptions};
+pub use render::visible;
 pub use restore::Restored;
 pub use review::{Change, Changed, Event};
 pub use status::{NamespaceStatus, StoreStatus};

@@ -67,9 +67,16 @@ impl Handle {
         self.require("purge", &[Role::Owner])?;
         check_reason(reason)?;
         let chain = &self.warden.chain;
-        let at = self.warden.clock.now();
+        let at = self.warden.now();
         let mut drafts = Vec::with_capacity(records.len());
-        for record in records {
+        for (index, record) in records.iter().enumerate() {
+            if records.iter().take(index).any(|before| before == record) {
+                return Err(WardenError::BadInput {
+                    field: "records",
+                    given: record.to_string(),
+                    expected: "each record once".to_owned(),
+                });
+            }
             let draft = self.destroy(*record, LeafKind::Purge, reason, at)?;
             drafts.push(draft);
         }
@@ -124,7 +131,7 @@ impl Handle {
     pub fn isolate(&self, record: RecordId, reason: &str) -> Result<u64, WardenError> {
         self.require("isolate", &[Role::Owner])?;
         check_reason(reason)?;
-        let at = self.warden.clock.now();
+        let at = self.warden.now();
         let draft = self.destroy(record, LeafKind::Isolate, reason, at)?;
         let placed = self.warden.writer.commit(vec![draft])?;
         self.recheck()?;
@@ -138,13 +145,22 @@ impl Handle {
     pub fn rotate_key(&self) -> Result<String, WardenError> {
         self.require("rotate the key", &[Role::Owner])?;
         let chain = &self.warden.chain;
+        let _lock = keys::lock_rotation(&self.warden.keys)?;
+        // A rotation by another process may have come first: catch up with it, then start from its key.
+        drop(self.warden.view()?);
         let old = keys::read_signer(&self.warden.keys, &chain.origin)?;
+        if *old.verifier() != chain.state().key {
+            return Err(WardenError::Keys {
+                path: self.warden.keys.clone(),
+                reason: "does not hold the key that signed the newest checkpoint".to_owned(),
+            });
+        }
         let new = keys::fresh_signer(&chain.origin)?;
         let verifier_key = new.verifier().to_string();
         keys::stage_rotation(&self.warden.keys, &new)?;
         let payload = rotate(&chain.origin, &old, &new).encode();
         let policy = chain.registry().policy_hash();
-        let at = self.warden.clock.now();
+        let at = self.warden.now();
         let draft = draft::note(LeafKind::Key, Some(&self.principal), payload, policy, at)?;
         self.warden.writer.rotate(vec![draft], new)?;
         keys::finish_rotation(&self.warden.keys)?;
@@ -164,7 +180,7 @@ impl Handle {
             source: policy.source.clone(),
         }
         .encode();
-        let at = self.warden.clock.now();
+        let at = self.warden.now();
         let draft = draft::note(LeafKind::Policy, Some(&self.principal), bytes, policy.hash(), at)?;
         let placed = self.warden.writer.commit(vec![draft])?;
         Ok(placed.first().map_or(0, |placed| placed.position))
@@ -195,7 +211,7 @@ impl Handle {
             role,
             domain: domain.unwrap_or(Principal::SHARED_DOMAIN).to_owned(),
         };
-        let at = self.warden.clock.now();
+        let at = self.warden.now();
         let draft = init::register(
             &self.principal,
             &principal,
@@ -254,11 +270,12 @@ impl Handle {
         at: memwarden_core::Timestamp,
     ) -> Result<Draft, WardenError> {
         let chain = &self.warden.chain;
-        let known = chain
-            .replay()
-            .expectation(&record)
-            .map(|known| (known.status, known.namespace));
-        if kind == LeafKind::Purge && known.is_none() {
+        let known = match self.warden.expectation(record) {
+            Ok(known) => Some((known.status, known.namespace)),
+            Err(WardenError::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        if kind == LeafKind::Purge && known.is_none() && !chain.replay().is_isolated(&record) {
             return Err(WardenError::NotFound { record });
         }
         let was = known.map_or(Status::Retired, |(status, _)| status);

@@ -1,5 +1,6 @@
 //! What leaves the store so that others can verify: checkpoints, proofs, exports.
 
+use crate::view::View;
 use crate::{Handle, WardenError};
 use memwarden_core::log::SaltedPayload;
 use memwarden_core::{Digest, Leaf, LeafKind, RecordId, RecordPayload, leaf_hash};
@@ -61,7 +62,8 @@ impl Handle {
                 stored.salt.map(|salt| SaltedPayload { salt, bytes })
             }
         };
-        let (hashes, leaf) = self.hashes(view.size, Some(position))?;
+        let size = view.size;
+        let (hashes, leaf) = hashes(&mut view, size, Some(position))?;
         let proof = inclusion_proof(&hashes, position, view.size).map_err(WardenError::unverified)?;
         let checkpoint = view.snapshot.head(chain.log)?.checkpoint.unwrap_or_default();
         let leaf = leaf.unwrap_or_default();
@@ -80,8 +82,9 @@ impl Handle {
     /// # Errors
     /// A size that the log never had.
     pub fn consistency_from(&self, old: u64) -> Result<Vec<Digest>, WardenError> {
-        let size = self.warden.view()?.size;
-        let (hashes, _) = self.hashes(size, None)?;
+        let mut view = self.warden.view()?;
+        let size = view.size;
+        let (hashes, _) = hashes(&mut view, size, None)?;
         consistency_proof(&hashes, old, size).map_err(|error| WardenError::BadInput {
             field: "size",
             given: old.to_string(),
@@ -133,18 +136,23 @@ impl Handle {
         })?;
         Ok(size)
     }
+}
 
-    fn hashes(&self, size: u64, wanted: Option<u64>) -> Result<(Vec<Digest>, Option<Vec<u8>>), WardenError> {
-        let mut snapshot = self.warden.store.snapshot()?;
-        let mut hashes = Vec::new();
-        let mut leaf = None;
-        snapshot.leaves(self.warden.chain.log, 0..size, &mut |position, bytes| {
+/// The hashes of all leaves, and the bytes of the one at `wanted`.
+fn hashes(
+    view: &mut View<'_>,
+    size: u64,
+    wanted: Option<u64>,
+) -> Result<(Vec<Digest>, Option<Vec<u8>>), WardenError> {
+    let mut hashes = Vec::new();
+    let mut leaf = None;
+    view.snapshot
+        .leaves(view.chain.log, 0..size, &mut |position, bytes| {
             hashes.push(leaf_hash(bytes));
             if Some(position) == wanted {
                 leaf = Some(bytes.to_vec());
             }
             Ok(())
         })?;
-        Ok((hashes, leaf))
-    }
+    Ok((hashes, leaf))
 }

@@ -2,7 +2,7 @@
 
 use crate::view::{LazyView, View};
 use crate::{Handle, WardenError, draft, random};
-use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord};
+use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord, Refusal};
 use memwarden_core::{
     Authority, Channel, Digest, Entry, Finding, Kind, LeafKind, Namespace, Record, RecordId, RecordPayload,
     StageName, Status, StatusChange, Taint, Timestamp, Verdict, commitment, encode_findings,
@@ -11,6 +11,8 @@ use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer};
 
 /// How deep declared parents are followed for the declared-source taint of the published guard.
 const MAX_TAINT_DEPTH: usize = 16;
+/// How often an entry is screened anew because the policy changed under it.
+const POLICY_TRIES: usize = 8;
 
 /// How an entry comes in, beyond its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,15 +82,27 @@ impl Handle {
         entry: Entry,
         options: &WriteOptions,
     ) -> Result<Remembered, WardenError> {
+        entry.check(self.warden.limits)?;
         let row = self.warden.ensure_namespace(namespace)?;
-        let prepared = self.prepare(&row, entry, options)?;
-        let placed = self.warden.writer.commit(prepared.drafts)?;
-        let mut remembered = prepared.remembered;
-        if let Some(place) = placed.last() {
-            remembered.position = place.position;
-            remembered.time = place.time;
+        let mut tries = 0;
+        loop {
+            let prepared = self.prepare(&row, entry.clone(), options)?;
+            let placed = match self.warden.writer.commit(prepared.drafts) {
+                // Another process loaded a policy: what it does not know was not screened by it.
+                Err(WardenError::Refused(Refusal::PolicyChanged)) if tries < POLICY_TRIES => {
+                    tries += 1;
+                    continue;
+                }
+                placed => placed?,
+            };
+            self.warden.chain.learn_name(row.id, &row.name);
+            let mut remembered = prepared.remembered;
+            if let Some(place) = placed.last() {
+                remembered.position = place.position;
+                remembered.time = place.time;
+            }
+            return Ok(remembered);
         }
-        Ok(remembered)
     }
 
     /// Whether an importer brought an entry with this `origin_key` before, and which record it became.
@@ -100,8 +114,11 @@ impl Handle {
         namespace: &Namespace,
         origin_key: &str,
     ) -> Result<Option<RecordId>, WardenError> {
-        let row = self.warden.ensure_namespace(namespace)?;
         let mut view = self.warden.view()?;
+        let row = match view.namespace(namespace) {
+            Err(WardenError::NoNamespace { .. }) => return Ok(None),
+            row => row?,
+        };
         let Some(number) = view.snapshot.find_origin(row.id, origin_key)? else {
             return Ok(None);
         };
@@ -115,9 +132,8 @@ impl Handle {
         options: &WriteOptions,
     ) -> Result<Prepared, WardenError> {
         let warden = &self.warden;
-        entry.check(warden.limits)?;
         let policy = warden.policy();
-        let at = warden.clock.now();
+        let at = warden.now();
         if let Some(end) = entry.valid_until
             && end <= at
         {
@@ -159,7 +175,7 @@ impl Handle {
         let mut drafts = Vec::with_capacity(2);
         let proposal_for = match options.supersedes {
             Some(old) if status == Status::Active => {
-                let (change, proposal) = self.supersede(old)?;
+                let (change, proposal) = self.supersede(namespace, old)?;
                 drafts.push(draft::status(
                     &warden.chain,
                     Some(&self.principal),
@@ -208,26 +224,29 @@ impl Handle {
         } else {
             self.principal.role.class()
         };
-        let replay = self.warden.chain.replay();
         let parents: Result<Vec<_>, _> = entry
             .parents
             .iter()
-            .map(|parent| {
-                let known = replay
-                    .expectation(parent)
-                    .ok_or(WardenError::NotFound { record: *parent })?;
-                Ok::<_, WardenError>(known.effective())
-            })
+            .map(|parent| self.warden.expectation(*parent).map(|known| known.effective()))
             .collect();
         Ok(Authority::derive(class, parents?))
     }
 
     /// Invariant 11: whether this principal may take `old` out of sight, or only propose to.
-    fn supersede(&self, old: RecordId) -> Result<(StatusChange, Option<RecordId>), WardenError> {
-        let replay = self.warden.chain.replay();
-        let known = replay
-            .expectation(&old)
-            .ok_or(WardenError::NotFound { record: old })?;
+    fn supersede(
+        &self,
+        namespace: &NamespaceRow,
+        old: RecordId,
+    ) -> Result<(StatusChange, Option<RecordId>), WardenError> {
+        let known = self.warden.expectation(old)?;
+        if known.namespace != namespace.id {
+            // Invariant 2: no write in one namespace changes what another serves.
+            return Err(WardenError::BadInput {
+                field: "supersedes",
+                given: old.to_string(),
+                expected: format!("a record of namespace `{}`", namespace.name),
+            });
+        }
         if self.principal.role.class() >= known.effective() {
             Ok((StatusChange::Supersede, None))
         } else {

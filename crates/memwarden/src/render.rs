@@ -41,7 +41,8 @@ pub(crate) fn block(hits: &[Hit], nonce: &[u8; 16]) -> String {
 }
 
 /// The text with every character that could act or hide written out as `\u{..}`.
-pub(crate) fn visible(text: &str) -> String {
+#[must_use]
+pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if hides(c) {

@@ -2,9 +2,10 @@
 
 use crate::warden::{Opened, open_parts, start};
 use crate::witness::Seen;
-use crate::{Credential, Options, Places, Warden, WardenError, draft};
+use crate::{Credential, Options, Places, Warden, WardenError, draft, random};
 use memwarden_core::log::Body;
-use memwarden_core::{EpochPayload, LeafKind, PurgePayload, RecordId, Role, Status};
+use memwarden_core::{EpochPayload, LeafKind, PurgePayload, RecordId, Role, Status, StoreId};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a restore did.
@@ -24,7 +25,8 @@ impl Warden {
     /// Accepts the state that now lies at `places`, though the witness has seen a newer one. Opens a new
     /// epoch, logs the abandoned head, and purges again what the tombstones name, before anything is read.
     ///
-    /// Receipts, permits and approvals of earlier epochs are void from then on.
+    /// Receipts, permits and approvals of earlier epochs are void from then on. That is all that happens where
+    /// the store is not behind: nothing is abandoned, and a new epoch starts all the same.
     ///
     /// # Errors
     /// A credential that is not the owner's, or a store that does not verify in itself.
@@ -57,7 +59,7 @@ impl Warden {
             size,
             checkpoint: own,
         });
-        let at = options.clock.now();
+        let at = options.clock.now().max(chain.replay().time());
         let policy = chain.registry().policy_hash();
 
         // Epochs must also rise over abandoned ones, so that a head of an abandoned epoch never ranks first.
@@ -119,4 +121,92 @@ impl Warden {
         };
         Ok((warden, restored))
     }
+}
+
+impl Warden {
+    /// The id of the store at `places`, without verifying it: to find its keys.
+    ///
+    /// # Errors
+    /// No store there, or a file that is not one.
+    pub fn store_at(places: &Places) -> Result<StoreId, WardenError> {
+        Ok(memwarden_store::backup_id(
+            &places.store.join(memwarden_store::DATABASE_FILE),
+        )?)
+    }
+
+    /// The id of the store that a backup file holds.
+    ///
+    /// # Errors
+    /// No such file, or one that is not a store of this version.
+    pub fn store_of_backup(backup: &Path) -> Result<StoreId, WardenError> {
+        if !backup.is_file() {
+            return Err(WardenError::BadInput {
+                field: "from",
+                given: backup.display().to_string(),
+                expected: "a file that `memwarden backup` wrote".to_owned(),
+            });
+        }
+        Ok(memwarden_store::backup_id(backup)?)
+    }
+
+    /// Puts `backup` in the place of the database and accepts it as [`Warden::restore`] does. What lay there
+    /// is gone: back it up first if it may still be wanted.
+    ///
+    /// # Errors
+    /// As [`Warden::restore`]; a backup of another store, or one that is not signed with this store's key,
+    /// changes nothing.
+    pub fn restore_from(
+        places: &Places,
+        options: &Options,
+        credential: &Credential,
+        backup: &Path,
+        reason: &str,
+    ) -> Result<(Arc<Self>, Restored), WardenError> {
+        let store = Self::store_of_backup(backup)?;
+        if credential.store() != store {
+            return Err(WardenError::OtherStore {
+                given: credential.store(),
+                store,
+            });
+        }
+        // The backup is opened and verified as a store of its own before anything is replaced.
+        let aside = tempfile_beside(&places.store)?;
+        let checked = (|| {
+            let copy = aside.join(memwarden_store::DATABASE_FILE);
+            std::fs::copy(backup, &copy).map_err(|error| WardenError::file(&copy, &error))?;
+            let keys = Some(places.keys_of(store)?);
+            let witness = Some(places.witness_of(store)?);
+            let opened = open_parts(
+                &Places {
+                    store: aside.clone(),
+                    keys,
+                    witness,
+                },
+                options,
+            )?;
+            let role = opened.chain.registry().authenticate(credential)?.role;
+            if role != Role::Owner {
+                return Err(WardenError::Forbidden {
+                    verb: "restore",
+                    role,
+                    needs: "the owner",
+                });
+            }
+            Ok(())
+        })();
+        let removed = std::fs::remove_dir_all(&aside).map_err(|error| WardenError::file(&aside, &error));
+        checked?;
+        removed?;
+        memwarden_store::replace(&places.store, backup)?;
+        Self::restore(places, options, credential, reason)
+    }
+}
+
+/// A new empty directory beside the store, so that a copy in it is on the same disk.
+fn tempfile_beside(store: &Path) -> Result<PathBuf, WardenError> {
+    let mut name = store.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".restoring-{:08x}", u32::from_be_bytes(random::bytes()?)));
+    let path = store.with_file_name(name);
+    std::fs::create_dir_all(&path).map_err(|error| WardenError::file(&path, &error))?;
+    Ok(path)
 }

@@ -73,7 +73,32 @@ impl Handle {
                 expected: format!("the digest of the text under review, {}", found.content_digest()),
             });
         }
+        self.require_kept_out(&found)?;
         self.change(record, StatusChange::Release, Some(*content), reason)
+    }
+
+    /// Fails unless a policy or a reviewer put the record out of sight: what was withdrawn, superseded or has
+    /// expired is not a reviewer's to bring back.
+    fn require_kept_out(&self, record: &Record) -> Result<(), WardenError> {
+        if record.status != Status::Retired || record.status_position == record.lineage.position {
+            return Ok(());
+        }
+        let chain = &self.warden.chain;
+        let mut view = self.warden.view()?;
+        let payload = view.snapshot.payload(chain.log, record.status_position)?;
+        let change = payload.and_then(|payload| StatusPayload::decode(&payload.bytes).ok());
+        match change.map(|payload| payload.change) {
+            Some(StatusChange::Reject) => Ok(()),
+            change => Err(WardenError::BadInput {
+                field: "record",
+                given: format!(
+                    "{} (last change: {})",
+                    record.id,
+                    change.map_or("unknown", StatusChange::as_str)
+                ),
+                expected: "a record that is quarantined or was refused".to_owned(),
+            }),
+        }
     }
 
     /// Refuses a quarantined record for good. Its text and the reason are kept.
@@ -90,13 +115,7 @@ impl Handle {
     /// # Errors
     /// A record that is not active.
     pub fn retire(&self, record: RecordId, reason: &str) -> Result<Changed, WardenError> {
-        let effective = {
-            let replay = self.warden.chain.replay();
-            replay
-                .expectation(&record)
-                .ok_or(WardenError::NotFound { record })?
-                .effective()
-        };
+        let effective = self.warden.expectation(record)?.effective();
         let weaker = self.principal.role.class() < effective;
         let change = if weaker {
             StatusChange::ProposeRetire
@@ -196,7 +215,8 @@ impl Handle {
         reason: &str,
     ) -> Result<Changed, WardenError> {
         check_reason(reason)?;
-        let at = self.warden.clock.now();
+        self.warden.expectation(record)?;
+        let at = self.warden.now();
         let draft = draft::status(
             &self.warden.chain,
             Some(&self.principal),

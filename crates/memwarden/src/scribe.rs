@@ -5,13 +5,15 @@
 //! and one whose outcome is unknown shows up as unseen leaves at the next call.
 
 use crate::chain::{Chain, Usage};
-use memwarden_core::log::{Body, Draft, LogTail, Refusal, SealError, Sealed, SealedLeaf, Sealer};
+use memwarden_core::log::{
+    Body, Draft, LogTail, Refusal, SaltedPayload, SealError, Sealed, SealedLeaf, Sealer,
+};
 use memwarden_core::{
-    Authority, Digest, Leaf, LeafKind, PrincipalId, Quota, RecordId, Replay, Status, StatusChange,
-    StatusPayload, leaf_hash,
+    Authority, Digest, Leaf, LeafKind, PrincipalId, Quota, RecallPayload, RecordId, Replay, Status,
+    StatusChange, StatusPayload, leaf_hash,
 };
 use memwarden_ledger::{Checkpoint, SignerKey, Tree};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What the last call of [`Sealer::seal`] would add.
@@ -49,6 +51,8 @@ struct Standing {
 struct Overlay<'a> {
     replay: &'a Replay,
     records: HashMap<RecordId, Standing>,
+    isolated: HashSet<RecordId>,
+    policy: Option<Digest>,
     usage: HashMap<PrincipalId, Usage>,
     base: &'a HashMap<PrincipalId, Usage>,
     quota: Quota,
@@ -109,20 +113,24 @@ impl Scribe {
         } else {
             registry |= pending.leaves.iter().any(|(leaf, _)| touches_registry(leaf.kind));
         }
-        drop(state);
-        let mut usage = self.chain.usage();
-        for (principal, added) in pending.usage {
-            let total = usage.entry(principal).or_default();
-            total.records += added.records;
-            total.bytes += added.bytes;
+        if ahead == 0 {
+            let mut usage = self.chain.usage();
+            for (principal, added) in pending.usage {
+                let total = usage.entry(principal).or_default();
+                total.records += added.records;
+                total.bytes += added.bytes;
+            }
         }
+        drop(state);
         Ok(registry)
     }
 
-    /// The last batch did not happen, or nobody knows whether it did.
-    pub(crate) fn abandon(&mut self) {
+    /// The last batch did not happen, or nobody knows whether it did. Returns whether principals, keys or
+    /// policy changed by what others wrote.
+    pub(crate) fn abandon(&mut self) -> bool {
         self.pending = None;
         self.next_signer = None;
+        std::mem::take(&mut self.registry_stale)
     }
 }
 
@@ -154,7 +162,14 @@ impl Sealer for Scribe {
             let leaves = tail.unseen.get(skip..).unwrap_or_default();
             if !leaves.is_empty() {
                 let extended = self.chain.extend(&mut state, leaves, checkpoint);
-                self.registry_stale |= extended.map_err(|error| unverified(error.to_string()))?.registry;
+                let extended = extended.map_err(|error| unverified(error.to_string()))?;
+                self.registry_stale |= extended.registry;
+                let sizes = tail.unseen_bytes.iter().skip(skip);
+                let writes = leaves.iter().zip(sizes);
+                let writes = writes.filter(|(leaf, _)| Leaf::kind_of(leaf) == Some(LeafKind::Write));
+                for ((_, principal), (_, bytes)) in extended.written.iter().zip(writes) {
+                    self.chain.account(*principal, *bytes);
+                }
             }
         }
         if tail.size != state.tree.size() || tail.checkpoint != state.checkpoint {
@@ -167,6 +182,8 @@ impl Sealer for Scribe {
         let mut overlay = Overlay {
             replay: &replay,
             records: HashMap::new(),
+            isolated: HashSet::new(),
+            policy: replay.policy().map(|(_, hash)| hash),
             usage: HashMap::new(),
             base: &usage,
             quota: self.chain.registry().policy().quota,
@@ -235,6 +252,9 @@ impl Sealer for Scribe {
 
 impl Overlay<'_> {
     fn standing(&self, record: &RecordId) -> Result<Standing, Refusal> {
+        if self.isolated.contains(record) {
+            return Err(Refusal::NoSuchRecord { record: *record });
+        }
         if let Some(standing) = self.records.get(record) {
             return Ok(*standing);
         }
@@ -254,6 +274,7 @@ impl Overlay<'_> {
                 let change = StatusPayload::decode(&payload.bytes).map(|payload| payload.change);
                 self.check_status(draft, record, change.unwrap_or(StatusChange::ProposeRetire))
             }
+            (Body::Purge(_), Some(record)) if self.replay.is_isolated(&record) => Ok(()),
             (Body::Purge(_), Some(record)) => match self.standing(&record)?.status {
                 Status::Purged => Err(Refusal::WrongStatus {
                     record,
@@ -262,11 +283,35 @@ impl Overlay<'_> {
                 }),
                 _ => Ok(()),
             },
+            (Body::Note(payload), _) if draft.leaf.kind == LeafKind::Recall => self.check_recall(payload),
+            _ => Ok(()),
+        }
+    }
+
+    /// The words of a query that served a record must not outlive it.
+    fn check_recall(&self, payload: &SaltedPayload) -> Result<(), Refusal> {
+        let Ok(recall) = RecallPayload::decode(&payload.bytes) else {
+            return Ok(());
+        };
+        let purged = |record: &&RecordId| {
+            self.standing(record)
+                .is_ok_and(|standing| standing.status == Status::Purged)
+        };
+        // A query that was blanked for this reason has nothing more to lose.
+        match recall.served.iter().find(purged) {
+            Some(record) if !recall.query.is_empty() => Err(Refusal::WrongStatus {
+                record: *record,
+                status: Status::Purged,
+                expected: "a record whose queries may be kept",
+            }),
             _ => Ok(()),
         }
     }
 
     fn check_write(&self, draft: &Draft, bytes: u64) -> Result<(), Refusal> {
+        if self.policy.is_some_and(|policy| policy != draft.leaf.policy) {
+            return Err(Refusal::PolicyChanged);
+        }
         for parent in &draft.leaf.parents {
             let standing = self.standing(parent)?;
             if standing.status != Status::Active {
@@ -336,6 +381,9 @@ impl Overlay<'_> {
     }
 
     fn apply(&mut self, draft: &Draft) {
+        if draft.leaf.kind == LeafKind::Policy {
+            self.policy = Some(draft.leaf.policy);
+        }
         let Some(record) = draft.leaf.record else { return };
         match &draft.body {
             Body::Record(row) => {
@@ -359,7 +407,10 @@ impl Overlay<'_> {
                     );
                 }
             }
-            Body::Isolate(_) | Body::Note(_) => {}
+            Body::Isolate(_) => {
+                self.isolated.insert(record);
+            }
+            Body::Note(_) => {}
         }
     }
 }

@@ -2,8 +2,9 @@
 //! be taken out only through [`Verified`].
 
 use crate::chain::Chain;
-use crate::{Warden, WardenError, sweep};
-use memwarden_core::log::{NamespaceRow, Records, Snapshot};
+use crate::writer::RELOAD_TRIES;
+use crate::{Damage, Warden, WardenError, sweep};
+use memwarden_core::log::{NamespaceRow, Records, Snapshot, StoreError};
 use memwarden_core::{Namespace, NamespaceId, Record, RecordId, Status, Verified};
 use std::cell::RefCell;
 
@@ -26,13 +27,35 @@ impl std::fmt::Debug for View<'_> {
 impl<'a> View<'a> {
     /// Opens a view and brings the verified state up to it.
     pub(crate) fn open(store: &'a dyn Records, chain: &'a Chain) -> Result<Self, WardenError> {
-        let mut snapshot = store.snapshot()?;
-        let (size, extended) = chain.catch_up(&mut *snapshot)?;
+        chain.check_anchor()?;
+        let mut tries = 0;
+        let mut compare_all = false;
+        let (mut snapshot, size, extended) = loop {
+            let floor = chain.size();
+            let mut snapshot = store.snapshot()?;
+            compare_all |= snapshot.changed_outside_the_log();
+            match chain.catch_up(&mut *snapshot, floor) {
+                Err(WardenError::Unverified { reason }) if tries < RELOAD_TRIES => {
+                    // Another process may have rotated the key: verify everything with the one that lies there.
+                    drop(snapshot);
+                    if chain.reload(store).is_err() {
+                        return Err(WardenError::Unverified { reason });
+                    }
+                    tries += 1;
+                    compare_all = true;
+                }
+                caught_up => {
+                    let (size, extended) = caught_up?;
+                    break (snapshot, size, extended);
+                }
+            }
+        };
+        chain.refresh_usage(&mut *snapshot, size)?;
         if checks_enabled() {
-            if snapshot.changed_outside_the_log() {
+            if compare_all {
                 sweep::compare_all(chain, &mut *snapshot, size)?;
-            } else {
-                sweep::compare_new(chain, &mut *snapshot, &extended)?;
+            } else if !extended.written.is_empty() {
+                sweep::compare_new(chain, &mut *snapshot, size, &extended)?;
             }
         }
         Ok(Self {
@@ -43,19 +66,56 @@ impl<'a> View<'a> {
     }
 
     /// The namespace of this name.
+    ///
+    /// Names lie in a table that the log does not bind row by row; each write commits to its namespace's
+    /// name. While one namespace cannot be told by its name, no name that leads nowhere is believed to be new.
     pub(crate) fn namespace(&mut self, name: &Namespace) -> Result<NamespaceRow, WardenError> {
-        let found = self
-            .snapshot
-            .namespaces(self.chain.log)?
-            .into_iter()
-            .find(|row| row.name == name.as_str());
-        found.ok_or_else(|| WardenError::NoNamespace {
+        let rows = self.snapshot.namespaces(self.chain.log)?;
+        let found = rows.iter().find(|row| row.name == name.as_str());
+        if checks_enabled() {
+            let proven = self.chain.namespace_named(name.as_str());
+            let astray = match (proven, found) {
+                (Some(id), Some(row)) => id != row.id,
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (None, None) => self.chain.damage().iter().any(|damage| {
+                    damage.namespace.is_some_and(|id| {
+                        let row = rows.iter().find(|row| row.id == id);
+                        row.is_none_or(|row| Some(&row.name) != self.chain.name_of(&id).as_ref())
+                    })
+                }),
+            };
+            if astray {
+                let record = self.oldest_of(proven);
+                return Err(WardenError::Tampered {
+                    namespace: name.to_string(),
+                    record,
+                    what: sweep::RENAMED.to_owned(),
+                });
+            }
+        }
+        found.cloned().ok_or_else(|| WardenError::NoNamespace {
             namespace: name.to_string(),
         })
     }
 
+    /// The oldest record of a namespace, or of one whose name does not hold.
+    fn oldest_of(&self, namespace: Option<NamespaceId>) -> RecordId {
+        let damaged = self.chain.damage().first().map(|damage| damage.record);
+        let replay = self.chain.replay();
+        let oldest = replay
+            .expectations()
+            .filter(|(_, expected)| Some(expected.namespace) == namespace)
+            .min_by_key(|(_, expected)| expected.position)
+            .map(|(record, _)| *record);
+        oldest.or(damaged).unwrap_or(RecordId::from_bytes([0; 16]))
+    }
+
     /// Fails if rows of this namespace differ from the log.
     pub(crate) fn require_intact(&self, namespace: &NamespaceRow) -> Result<(), WardenError> {
+        if !checks_enabled() {
+            return Ok(());
+        }
         let damage = self.chain.damage();
         match damage
             .iter()
@@ -73,8 +133,17 @@ impl<'a> View<'a> {
     /// The record in a row, checked against the log; `None` for a row that was isolated or written after
     /// this view.
     pub(crate) fn record(&mut self, row: i64) -> Result<Option<Verified<Record>>, WardenError> {
-        let Some(stored) = self.snapshot.row(row)? else {
-            return Ok(None);
+        let stored = match self.snapshot.row(row) {
+            Ok(Some(stored)) => stored,
+            Ok(None) => {
+                // An index that points at nothing: find out whether a row was deleted.
+                if checks_enabled() {
+                    sweep::compare_all(self.chain, &mut *self.snapshot, self.size)?;
+                }
+                return Ok(None);
+            }
+            Err(StoreError::Row { reason, .. }) => return self.unreadable(row, reason),
+            Err(error) => return Err(error.into()),
         };
         #[cfg(feature = "unverified-reads")]
         if !checks_enabled() {
@@ -98,11 +167,50 @@ impl<'a> View<'a> {
         }
         Verified::check(stored, expected, self.size)
             .map(Some)
-            .map_err(|mismatch| WardenError::Tampered {
-                namespace,
-                record: id,
-                what: mismatch.to_string(),
+            .map_err(|mismatch| {
+                self.chain.add_damage(Damage {
+                    namespace: Some(expected.namespace),
+                    record: id,
+                    what: mismatch.to_string(),
+                });
+                WardenError::Tampered {
+                    namespace,
+                    record: id,
+                    what: mismatch.to_string(),
+                }
             })
+    }
+
+    /// What to say of a row that no version of this code writes: nothing, if it was isolated.
+    fn unreadable(&mut self, row: i64, what: String) -> Result<Option<Verified<Record>>, WardenError> {
+        let mut id = None;
+        self.snapshot.rows(self.chain.log, 0, &mut |found| {
+            if found.row == row {
+                id = Some(found.id);
+            }
+        })?;
+        if id.is_some_and(|id| self.chain.replay().is_isolated(&id)) {
+            return Ok(None);
+        }
+        let known = id.and_then(|id| {
+            let replay = self.chain.replay();
+            replay.expectation(&id).map(|known| (id, known.namespace))
+        });
+        let Some((record, namespace)) = known else {
+            return Err(WardenError::unverified(format!(
+                "row {row} does not read back: {what}"
+            )));
+        };
+        self.chain.add_damage(Damage {
+            namespace: Some(namespace),
+            record,
+            what: what.clone(),
+        });
+        Err(WardenError::Tampered {
+            namespace: self.name_of(namespace)?,
+            record,
+            what,
+        })
     }
 
     /// The record of this id, checked against the log.

@@ -1,19 +1,22 @@
 //! Opening a store, and handles bound to a principal.
 
-use crate::chain::Chain;
+use crate::anchor::Anchor;
+use crate::chain::{Chain, Place};
 use crate::view::{View, checks_enabled};
 use crate::witness::{Seen, Witness};
 use crate::writer::{Desk, Writer};
 use crate::{Clock, Credential, Places, SystemClock, WardenError, keys, random, sweep};
 use memwarden_core::log::{LogRow, NamespaceRow, Records, StoreError};
 use memwarden_core::{
-    Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId, Role, StoreId, Timestamp,
+    Digest, Expectation, Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId, RecordId, Role,
+    Status, StoreId, Timestamp,
 };
 use memwarden_guard::Guard;
-use memwarden_ledger::origin;
-use memwarden_store::SqliteStore;
-use std::collections::HashMap;
+use memwarden_ledger::{Checkpoint, SignerKey, origin};
+use memwarden_store::{CommitPhase, SqliteStore};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tenant of a store that nobody divided.
@@ -34,7 +37,7 @@ pub struct Options {
 
 /// See [`Options::commit_probe`].
 #[derive(Clone)]
-pub struct Probe(pub Arc<dyn Fn(memwarden_store::CommitPhase) + Send + Sync>);
+pub struct Probe(pub Arc<dyn Fn(CommitPhase) + Send + Sync>);
 
 impl std::fmt::Debug for Probe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -59,9 +62,11 @@ pub(crate) struct Opened {
     pub(crate) chain: Arc<Chain>,
     pub(crate) witness: Arc<Witness>,
     pub(crate) keys: PathBuf,
-    pub(crate) signer: memwarden_ledger::SignerKey,
+    pub(crate) signer: SignerKey,
     pub(crate) warnings: Vec<String>,
     pub(crate) seen: Option<Seen>,
+    /// The root over as many entries as the witness has seen, if the log has as many.
+    pub(crate) root_as_seen: Option<Digest>,
 }
 
 /// An open store. Cheap to share; dropping the last one commits what was deferred and ends the writer.
@@ -76,6 +81,8 @@ pub struct Warden {
     pub(crate) places: Places,
     pub(crate) keys: PathBuf,
     warnings: Vec<String>,
+    /// The latest time that the clock told, in microseconds: what expired does not come back.
+    latest: AtomicU64,
     namespaces: Mutex<HashMap<String, NamespaceRow>>,
 }
 
@@ -105,7 +112,7 @@ impl Warden {
     pub fn open_with(places: &Places, options: &Options) -> Result<Arc<Self>, WardenError> {
         let opened = open_parts(places, options)?;
         if let Some(seen) = &opened.seen {
-            require_not_behind(&opened.chain, seen)?;
+            require_not_behind(&opened.chain, seen, opened.root_as_seen)?;
         }
         start(opened, places, options)
     }
@@ -121,7 +128,15 @@ impl Warden {
                 store: self.store.store_id(),
             });
         }
-        let principal = self.chain.registry().authenticate(credential)?;
+        let known = self.chain.registry().authenticate(credential);
+        let principal = match known {
+            Ok(principal) => principal,
+            Err(_) => {
+                // Another process may have registered it since.
+                drop(self.view()?);
+                self.chain.registry().authenticate(credential)?
+            }
+        };
         Ok(Handle {
             warden: Arc::clone(self),
             principal,
@@ -140,7 +155,7 @@ impl Warden {
         &self.keys
     }
 
-    /// The policy in force.
+    /// The policy in force, as far as this process has read the log.
     #[must_use]
     pub fn policy(&self) -> Arc<Policy> {
         self.chain.registry().policy()
@@ -160,12 +175,41 @@ impl Warden {
         self.writer.flush()
     }
 
+    /// How many requests wait for the writer, beyond the ones that it is committing.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.writer.queued()
+    }
+
+    /// Does at once what the warden does each minute: compares every row with the log, retires what has
+    /// expired, and drops the payloads of recall entries past their retention. For programs that live shorter.
+    ///
+    /// # Errors
+    /// The store failed, or the log does not verify.
+    pub fn sweep(&self) -> Result<(), WardenError> {
+        self.writer.sweep()
+    }
+
     pub(crate) fn view(&self) -> Result<View<'_>, WardenError> {
         View::open(&*self.store, &self.chain)
     }
 
+    /// Never before any time that was told or logged.
     pub(crate) fn now(&self) -> Timestamp {
-        self.clock.now().max(self.chain.replay().time())
+        let told = self.clock.now().as_micros();
+        let latest = self.latest.fetch_max(told, Ordering::SeqCst).max(told);
+        Timestamp::from_micros(latest).max(self.chain.replay().time())
+    }
+
+    /// What the log says of a record, another process's newest writes included.
+    pub(crate) fn expectation(&self, record: RecordId) -> Result<Expectation, WardenError> {
+        let known = self.chain.replay().expectation(&record).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        drop(self.view()?);
+        let known = self.chain.replay().expectation(&record).cloned();
+        known.ok_or(WardenError::NotFound { record })
     }
 
     pub(crate) fn principal(&self, id: &PrincipalId) -> Option<Principal> {
@@ -178,8 +222,14 @@ impl Warden {
         if let Some(row) = known.get(name.as_str()) {
             return Ok(row.clone());
         }
-        let fresh = NamespaceId::from_bytes(random::bytes()?);
-        let row = self.store.namespace(self.chain.log, name.as_str(), fresh)?;
+        let found = self.view()?.namespace(name);
+        let row = match found {
+            Err(WardenError::NoNamespace { .. }) => {
+                let fresh = NamespaceId::from_bytes(random::bytes()?);
+                self.store.namespace(self.chain.log, name.as_str(), fresh)?
+            }
+            found => found?,
+        };
         known.insert(name.to_string(), row.clone());
         Ok(row)
     }
@@ -225,6 +275,7 @@ impl Handle {
 /// Opens store, key and witness and verifies the log; what the witness saw is compared by the caller.
 pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, WardenError> {
     let store = SqliteStore::open(&places.store)?;
+    let anchor = Anchor::new(store.path())?;
     if let Some(probe) = options.commit_probe.clone() {
         store.set_commit_probe(Box::new(move |phase| (probe.0)(phase)));
     }
@@ -242,7 +293,12 @@ pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, W
                 .to_owned(),
         );
     }
-    let (chain, signer) = load_with_key(&*store, &row, signer, &keys, &origin)?;
+    let place = Place {
+        anchor,
+        keys: keys.clone(),
+    };
+    let mark = seen.as_ref().map(|seen| seen.size);
+    let (chain, root_as_seen, signer) = load_with_key(&*store, &row, signer, place, &origin, mark)?;
     Ok(Opened {
         store,
         chain: Arc::new(chain),
@@ -251,6 +307,7 @@ pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, W
         signer,
         warnings,
         seen,
+        root_as_seen,
     })
 }
 
@@ -259,25 +316,40 @@ pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, W
 fn load_with_key(
     store: &dyn Records,
     row: &LogRow,
-    signer: memwarden_ledger::SignerKey,
-    keys: &std::path::Path,
+    signer: SignerKey,
+    place: Place,
     origin: &str,
-) -> Result<(Chain, memwarden_ledger::SignerKey), WardenError> {
-    match Chain::load(store, row, signer.verifier(), None) {
-        Ok(chain) => Ok((chain, signer)),
-        Err(error) => {
-            let Some(staged) = keys::read_staged(keys, origin) else {
-                return Err(error);
-            };
-            let chain = Chain::load(store, row, staged.verifier(), None).map_err(|_| error)?;
-            keys::finish_rotation(keys)?;
-            Ok((chain, staged))
-        }
-    }
+    mark: Option<u64>,
+) -> Result<(Chain, Option<Digest>, SignerKey), WardenError> {
+    let place = match Chain::load(store, row, signer.verifier(), place, mark) {
+        Ok((chain, root)) => return Ok((chain, root, signer)),
+        Err((error, place)) if keys::read_staged(&place.keys, origin).is_none() => return Err(error),
+        Err((_, place)) => place,
+    };
+    // A rotation is under way or was cut off: if the former, wait until it is done.
+    let directory = place.keys.clone();
+    let _lock = keys::lock_rotation(&directory)?;
+    let present = keys::read_signer(&directory, origin)?;
+    let (error, place) = match Chain::load(store, row, present.verifier(), place, mark) {
+        Ok((chain, root)) => return Ok((chain, root, present)),
+        Err(failed) => failed,
+    };
+    let Some(staged) = keys::read_staged(&directory, origin) else {
+        return Err(error);
+    };
+    let (chain, root) = Chain::load(store, row, staged.verifier(), place, mark).map_err(|_| error)?;
+    keys::finish_rotation(&directory)?;
+    Ok((chain, root, staged))
 }
 
 /// Refuses a log that is older than what the witness saw, or that forked from it.
-pub(crate) fn require_not_behind(chain: &Chain, seen: &Seen) -> Result<(), WardenError> {
+///
+/// A log of a later epoch was accepted by its owner where this witness did not see it, and is trusted.
+pub(crate) fn require_not_behind(
+    chain: &Chain,
+    seen: &Seen,
+    root_as_seen: Option<Digest>,
+) -> Result<(), WardenError> {
     if !checks_enabled() {
         return Ok(());
     }
@@ -292,6 +364,15 @@ pub(crate) fn require_not_behind(chain: &Chain, seen: &Seen) -> Result<(), Warde
             witness_size: seen.size,
             witness_epoch: seen.epoch,
         });
+    }
+    let held = Checkpoint::read_unverified(&seen.checkpoint).map_err(WardenError::unverified)?;
+    if epoch == seen.epoch && root_as_seen != Some(held.root) {
+        return Err(WardenError::unverified(format!(
+            "its first {} entries are not those that the witness has seen: the log was forked or another copy \
+             was put in its place; put the right files back, or accept these with `memwarden restore --accept` \
+             and the owner's credential",
+            seen.size
+        )));
     }
     Ok(())
 }
@@ -308,16 +389,17 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         ..
     } = opened;
     if checks_enabled() {
-        let mut snapshot = store.snapshot()?;
-        let (size, _) = chain.catch_up(&mut *snapshot)?;
-        sweep::compare_all(&chain, &mut *snapshot, size)?;
+        let mut view = View::open(&*store, &chain)?;
+        let size = view.size;
+        sweep::compare_all(&chain, &mut *view.snapshot, size)?;
+        drop(view);
+        bury_again(&chain, &witness)?;
     }
     let desk = Desk {
         store: Arc::clone(&store),
         chain: Arc::clone(&chain),
         witness: Arc::clone(&witness),
         clock: Arc::clone(&options.clock),
-        keys: keys.clone(),
     };
     Ok(Arc::new(Warden {
         writer: Writer::start(desk, signer)?,
@@ -330,8 +412,23 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         places: places.clone(),
         keys,
         warnings,
+        latest: AtomicU64::new(0),
         namespaces: Mutex::new(HashMap::new()),
     }))
+}
+
+/// Writes the tombstones that the witness lacks: a crash may have come between a purge and its tombstone, or
+/// the witness may be new.
+fn bury_again(chain: &Chain, witness: &Witness) -> Result<(), WardenError> {
+    let buried: HashSet<RecordId> = witness.tombstones()?.into_iter().collect();
+    let replay = chain.replay();
+    let purged = replay
+        .expectations()
+        .filter(|(record, known)| known.status == Status::Purged && !buried.contains(*record));
+    for (record, _) in purged {
+        witness.bury(record)?;
+    }
+    Ok(())
 }
 
 fn log_row(store: &dyn Records, tenant: &str) -> Result<LogRow, WardenError> {

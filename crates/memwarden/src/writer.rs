@@ -7,12 +7,13 @@
 
 use crate::chain::Chain;
 use crate::scribe::Scribe;
+use crate::view::View;
 use crate::witness::{Advance, Seen, Witness};
-use crate::{Clock, WardenError, keys, sweep};
+use crate::{Clock, WardenError, draft, sweep};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
-use memwarden_core::log::{Draft, Placed, Records, Refusal, SealError, StoreError};
+use memwarden_core::RecallPayload;
+use memwarden_core::log::{Body, Draft, Placed, Records, Refusal, SealError, StoreError};
 use memwarden_ledger::SignerKey;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 pub(crate) const MAX_BATCH: usize = 256;
 /// Longest time that a deferred recall entry stays out of the log.
 const LAZY_LIMIT: Duration = Duration::from_millis(900);
+/// How often a commit or a view starts again because the key was rotated under it.
+pub(crate) const RELOAD_TRIES: usize = 8;
 /// Time between two comparisons of all rows with the log.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
@@ -44,6 +47,8 @@ enum Job {
     Lazy,
     /// Commit what is deferred, then answer.
     Flush { reply: Sender<Answer> },
+    /// Do the minute's work now, then answer.
+    Sweep { reply: Sender<Answer> },
     /// End.
     Stop,
 }
@@ -54,7 +59,6 @@ pub(crate) struct Desk {
     pub(crate) chain: Arc<Chain>,
     pub(crate) witness: Arc<Witness>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) keys: PathBuf,
 }
 
 /// The handle of the thread.
@@ -67,7 +71,7 @@ pub(crate) struct Writer {
 impl std::fmt::Debug for Writer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Writer")
-            .field("queued", &self.jobs.len())
+            .field("queued", &self.queued())
             .finish_non_exhaustive()
     }
 }
@@ -142,6 +146,16 @@ impl Writer {
         self.ask(|reply| Job::Flush { reply }).map(|_| ())
     }
 
+    /// Requests that it has not taken up.
+    pub(crate) fn queued(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Does the minute's work.
+    pub(crate) fn sweep(&self) -> Result<(), WardenError> {
+        self.ask(|reply| Job::Sweep { reply }).map(|_| ())
+    }
+
     fn ask(&self, job: impl FnOnce(Sender<Answer>) -> Job) -> Result<Vec<Placed>, WardenError> {
         let closed = || WardenError::Closed {
             reason: "the writer thread has ended".to_owned(),
@@ -186,6 +200,9 @@ struct Batch {
     groups: Vec<usize>,
     waiting: Vec<Waiting>,
     flushed: Vec<Sender<Answer>>,
+    swept: Vec<Sender<Answer>>,
+    /// How many drafts at the end had been deferred.
+    deferred: usize,
     accepted: bool,
     rotate: Option<Box<SignerKey>>,
     stop: bool,
@@ -212,23 +229,37 @@ impl Loop {
                 self.take_deferred(&mut batch);
             }
             let stop = batch.stop;
+            let asked = std::mem::take(&mut batch.swept);
             self.commit(batch);
+            if !asked.is_empty() || (!stop && self.swept.elapsed() >= SWEEP_EVERY) {
+                self.swept = Instant::now();
+                // A sweep that fails is repeated in a minute; recall reports the failure on its own path.
+                let done = self.sweep();
+                for reply in asked {
+                    let _ = reply.send(done.clone().map(|()| Vec::new()).map_err(WardenError::from));
+                }
+            }
             if stop {
                 return;
             }
-            if self.swept.elapsed() >= SWEEP_EVERY {
-                self.swept = Instant::now();
-                let drafts = sweep::due(&*self.desk.store, &self.desk.chain, self.desk.clock.now());
-                if !drafts.is_empty() {
-                    let groups = vec![1; drafts.len()];
-                    self.commit(Batch {
-                        drafts,
-                        groups,
-                        ..Batch::default()
-                    });
-                }
-            }
         }
+    }
+
+    fn sweep(&mut self) -> Result<(), StoreError> {
+        let now = self.desk.clock.now();
+        let drafts = sweep::due(&*self.desk.store, &self.desk.chain, now).map_err(|error| match error {
+            WardenError::Store(error) => error,
+            other => SealError::Unverified {
+                reason: other.to_string(),
+            }
+            .into(),
+        })?;
+        if drafts.is_empty() {
+            return Ok(());
+        }
+        // What was refused has changed in the meantime and is looked at again in a minute.
+        self.seal(&drafts, &vec![1; drafts.len()], false, None)?;
+        Ok(())
     }
 
     fn patience(&self) -> Duration {
@@ -267,6 +298,7 @@ impl Loop {
                     self.lazy_since.get_or_insert_with(Instant::now);
                 }
                 Job::Flush { reply } => batch.flushed.push(reply),
+                Job::Sweep { reply } => batch.swept.push(reply),
                 Job::Stop => {
                     batch.stop = true;
                     return None;
@@ -286,13 +318,52 @@ impl Loop {
         let deferred = std::mem::take(&mut *self.lazy.lock().unwrap_or_else(PoisonError::into_inner));
         self.lazy_since = None;
         batch.groups.extend(deferred.iter().map(|_| 1));
+        batch.deferred = deferred.len();
         batch.drafts.extend(deferred);
+    }
+
+    /// Puts back what could not be committed: no recall goes without its entry.
+    fn defer_again(&mut self, mut drafts: Vec<Draft>) {
+        let mut lazy = self.lazy.lock().unwrap_or_else(PoisonError::into_inner);
+        drafts.append(&mut lazy);
+        *lazy = drafts;
+        if !lazy.is_empty() {
+            self.lazy_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// A record that a deferred query served was purged meanwhile: the entry stays, without the words.
+    fn blank_queries(drafts: &[Draft], outcomes: &[Result<Placed, Refusal>]) -> Vec<Draft> {
+        let mut blank = Vec::new();
+        for (draft, _) in drafts
+            .iter()
+            .zip(outcomes)
+            .filter(|(_, outcome)| outcome.is_err())
+        {
+            let Body::Note(payload) = &draft.body else {
+                continue;
+            };
+            let Ok(mut recall) = RecallPayload::decode(&payload.bytes) else {
+                continue;
+            };
+            recall.query.clear();
+            if let Ok((payload, digest)) = draft::salted(recall.encode()) {
+                let mut leaf = draft.leaf.clone();
+                leaf.payload = digest;
+                blank.push(Draft {
+                    leaf,
+                    body: Body::Note(payload),
+                });
+            }
+        }
+        blank
     }
 
     fn commit(&mut self, batch: Batch) {
         let Batch {
-            drafts,
+            mut drafts,
             groups,
+            deferred,
             waiting,
             flushed,
             accepted,
@@ -304,8 +375,14 @@ impl Loop {
         } else {
             self.seal(&drafts, &groups, accepted, rotate)
         };
+        let waiting_for = drafts.len() - deferred;
         match result {
             Ok(outcomes) => {
+                let refused = outcomes.get(waiting_for..).unwrap_or_default();
+                let blank = Self::blank_queries(drafts.get(waiting_for..).unwrap_or_default(), refused);
+                if !blank.is_empty() && self.seal(&blank, &vec![1; blank.len()], false, None).is_err() {
+                    self.defer_again(blank);
+                }
                 let mut outcomes = outcomes.into_iter();
                 for Waiting { count, reply } in waiting {
                     // A caller that no longer waits has nothing to be told.
@@ -316,6 +393,7 @@ impl Loop {
                 }
             }
             Err(error) => {
+                self.defer_again(drafts.split_off(waiting_for));
                 for reply in waiting.into_iter().map(|waiting| waiting.reply).chain(flushed) {
                     let _ = reply.send(Err(error.clone().into()));
                 }
@@ -330,6 +408,10 @@ impl Loop {
         accepted: bool,
         rotate: Option<Box<SignerKey>>,
     ) -> Result<Vec<Result<Placed, Refusal>>, StoreError> {
+        let failed = |error: WardenError| SealError::Unverified {
+            reason: error.to_string(),
+        };
+        self.desk.chain.check_anchor().map_err(failed)?;
         let attempt = |this: &mut Self| {
             this.scribe.expect(groups.to_vec());
             if let Some(signer) = &rotate {
@@ -339,23 +421,29 @@ impl Loop {
                 .store
                 .commit(this.desk.chain.log, drafts, &mut this.scribe)
         };
-        let committed = match attempt(self) {
-            Err(StoreError::Seal(_)) => {
-                // Another process may have rotated the key: read it again, verify everything, try once more.
-                self.scribe.abandon();
-                self.reload()?;
-                attempt(self)
+        let mut tries = 0;
+        let committed = loop {
+            match attempt(self) {
+                Err(StoreError::Seal(_)) if tries < RELOAD_TRIES => {
+                    // Another process may have rotated the key: read it again, verify everything, try again.
+                    tries += 1;
+                    let _ = self.scribe.abandon();
+                    let signer = self.desk.chain.reload(&*self.desk.store).map_err(failed)?;
+                    self.scribe.set_signer(signer);
+                }
+                other => break other,
             }
-            other => other,
         };
-        let committed = committed.inspect_err(|_| self.scribe.abandon())?;
-        if self.scribe.settle()? {
-            let mut snapshot = self.desk.store.snapshot()?;
-            let refreshed = self.desk.chain.refresh_registry(&mut *snapshot);
-            refreshed.map_err(|error| SealError::Unverified {
-                reason: error.to_string(),
-            })?;
+        let changed = match &committed {
+            Ok(_) => self.scribe.settle()?,
+            Err(_) => self.scribe.abandon(),
+        };
+        if changed {
+            let view = View::open(&*self.desk.store, &self.desk.chain);
+            let refreshed = view.and_then(|mut view| self.desk.chain.refresh_registry(&mut *view.snapshot));
+            refreshed.map_err(failed)?;
         }
+        let committed = committed?;
         let epoch = self.desk.chain.replay().epoch();
         let seen = Seen {
             epoch,
@@ -371,19 +459,6 @@ impl Loop {
         // again with the next commit.
         let _ = self.desk.witness.advance(&seen, how);
         Ok(committed.outcomes)
-    }
-
-    fn reload(&mut self) -> Result<(), SealError> {
-        let unverified = |error: WardenError| SealError::Unverified {
-            reason: error.to_string(),
-        };
-        let signer = keys::read_signer(&self.desk.keys, &self.desk.chain.origin).map_err(unverified)?;
-        self.desk
-            .chain
-            .reload(&*self.desk.store, signer.verifier())
-            .map_err(unverified)?;
-        self.scribe.set_signer(signer);
-        Ok(())
     }
 }
 

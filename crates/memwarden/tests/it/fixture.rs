@@ -1,7 +1,10 @@
-//! A store in a temporary directory, with its keys and witness beside it.
+//! A store in a temporary directory, with its keys and witness beside it, and ways behind its back.
 
-use memwarden::{Clock, Handle, Options, Places, Role, Warden, WardenError};
+use memwarden::{
+    Clock, Entry, Handle, Namespace, Options, Places, Query, RecordId, Role, Status, Warden, WardenError,
+};
 use memwarden_core::Timestamp;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -64,4 +67,90 @@ impl Fixture {
     pub fn handle(&self, warden: &Arc<Warden>, role: Role) -> Handle {
         warden.handle(&self.made.credential(role).unwrap()).unwrap()
     }
+
+    /// A handle for a role that `init` gives no credential to.
+    pub fn registered(&self, warden: &Arc<Warden>, role: Role) -> Handle {
+        let owner = self.handle(warden, Role::Owner);
+        let credential = owner.register(role.as_str(), role, None).unwrap();
+        warden.handle(&credential).unwrap()
+    }
+
+    /// The database, opened by somebody who is not the warden.
+    pub fn db(&self) -> rusqlite::Connection {
+        let db = rusqlite::Connection::open(self.places.store.join("memwarden.db")).unwrap();
+        db.execute_batch("PRAGMA ignore_check_constraints = ON").unwrap();
+        db
+    }
+
+    /// Runs statements behind the warden's back.
+    pub fn tamper(&self, sql: &str) {
+        self.db().execute_batch(sql).unwrap();
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Copies the store's directory.
+    pub fn copy_store(&self, name: &str) -> PathBuf {
+        let to = self.path(name);
+        copy_directory(&self.places.store, &to);
+        to
+    }
+
+    /// Puts a copy in the store's place, as a restored backup would be: other files under the same names.
+    pub fn put_back(&self, copy: &Path) {
+        std::fs::remove_dir_all(&self.places.store).unwrap();
+        copy_directory(copy, &self.places.store);
+    }
+
+    pub fn witness_files(&self) -> PathBuf {
+        let mut entries = std::fs::read_dir(&self.made.witness).unwrap();
+        entries.next().unwrap().unwrap().path()
+    }
+}
+
+pub fn copy_directory(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_directory(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+pub fn ns(name: &str) -> Namespace {
+    name.parse().unwrap()
+}
+
+pub fn keep(handle: &Handle, namespace: &str, text: &str) -> RecordId {
+    let kept = handle.remember(&ns(namespace), Entry::new(text)).unwrap();
+    assert_eq!(kept.status, Status::Active);
+    kept.id
+}
+
+pub fn recall(handle: &Handle, namespace: &str, words: &str) -> Result<Vec<String>, WardenError> {
+    let recalled = handle.recall(&ns(namespace), &Query::new(words))?;
+    Ok(recalled
+        .hits
+        .into_iter()
+        .map(|hit| hit.record.entry.content)
+        .collect())
+}
+
+/// The record that a refusal names; the test fails if it is no report of tampering.
+pub fn tampered_record(error: &WardenError) -> RecordId {
+    match error {
+        WardenError::Tampered { record, .. } => *record,
+        other => panic!("expected a report of tampering: {other}"),
+    }
+}
+
+/// `X'...'` for SQL.
+pub fn blob(id: RecordId) -> String {
+    format!("X'{id}'")
 }
