@@ -14,16 +14,19 @@ mod context;
 mod entry;
 mod finding;
 mod gate;
+mod gate_payload;
 mod id;
 mod leaf;
 pub mod log;
 mod name;
+mod origin;
 mod params;
 mod payload;
 mod policy;
 mod principal;
 mod record;
 mod replay;
+mod standing;
 
 pub use authority::{Authority, Taint, TaintError};
 pub use canonical::{CanonicalValue, Token, tokens};
@@ -38,12 +41,20 @@ pub use gate::{
     Action, ActionClass, ActionRule, Check, Decided, Decision, Evidence, EvidenceError, GateChecks, Reason,
     ReceiptFact, RequestFact, Requirement, Witness, authorize, digest_parameter, subject_of,
 };
+pub use gate_payload::{
+    ApprovalPayload, BeginPayload, EndorsePayload, ObservePayload, PermitPayload, ReceiptPayload,
+    RedeemPayload, RequestPayload, RevocationPayload, as_record,
+};
 pub use id::{
     ContextId, Digest, IdError, LogId, NamespaceId, PrincipalId, RecordId, Salt, StoreId, Timestamp,
     leaf_hash, node_hash,
 };
 pub use leaf::{LEAF_TAG, LEAF_VERSION, Leaf, LeafKind};
 pub use name::{NameError, Namespace};
+pub use origin::{
+    APPROVAL_LIFE_US, CONTEXT_LIFE_US, Grant, Origin, PERMIT_LIFE_US, RECEIPT_LIFE_US, REQUEST_LIFE_US,
+    TOKENLESS_WINDOW_US, Window,
+};
 pub use params::{
     MAX_PARAMETER_BYTES, MAX_PARAMETER_DEPTH, MAX_PARAMETERS, ParamError, ParamValue, Params, action_hash,
     approval_hash,
@@ -56,3 +67,4 @@ pub use policy::{FailMode, Policy, Quota, StageSettings};
 pub use principal::{Principal, Role};
 pub use record::{Lineage, Mismatch, Record, Status, StoredRecord, Verified};
 pub use replay::{Expectation, Replay, ReplayError};
+pub use standing::{Endorsement, Revocation, Standing, endorsed};
