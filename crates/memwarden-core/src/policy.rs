@@ -1,7 +1,7 @@
 //! What a store does with entries: which stages look, what their findings lead to, how much one writer may
 //! keep. A policy is data; its TOML form and its presets live with the stages that it names.
 
-use crate::{Digest, StageName, Verdict};
+use crate::{ActionRule, Digest, StageName, Verdict};
 use std::collections::BTreeMap;
 
 /// What happens to an entry when a stage itself fails.
@@ -43,6 +43,35 @@ impl Default for Quota {
     }
 }
 
+/// Whether the rules of origin hold: the gate's checks, and trust by principal rather than by declaration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OriginMode {
+    /// Actions are checked.
+    #[default]
+    Enforced,
+    /// Actions are allowed and logged; only the published presets are so.
+    Off,
+}
+
+/// Whether a tool's output may repeat what it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Echoes {
+    /// It may: the output proves nothing about where a value comes from.
+    #[default]
+    Possible,
+    /// It never does: the output of a passed receipt binds a parameter, and keeps its authority in any context.
+    Never,
+}
+
+/// What the administrator says about one tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToolRule {
+    /// Whether its output counts as `act`.
+    pub trusted: bool,
+    /// Whether its output may repeat what it was given.
+    pub echoes: Echoes,
+}
+
 /// The rules of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -60,6 +89,15 @@ pub struct Policy {
     pub weights: BTreeMap<String, u32>,
     /// How much one principal may keep.
     pub quota: Quota,
+    /// Whether the rules of origin hold.
+    pub origin: OriginMode,
+    /// Endorsers of different domains that a record needs; `None` for the default, 2, or 1 in a store whose
+    /// principals share one domain.
+    pub endorse_k: Option<u32>,
+    /// Tools by name.
+    pub tools: BTreeMap<String, ToolRule>,
+    /// Actions that the gate knows.
+    pub actions: Vec<ActionRule>,
     /// The TOML text that it was read from; the hash is over these bytes.
     pub source: String,
 }

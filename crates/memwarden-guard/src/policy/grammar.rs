@@ -8,7 +8,7 @@ use super::error::PolicyError;
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, highest_score, weight};
 use crate::stage::{DEFAULT_WEIGHT, Precedents, Stage};
-use memwarden_core::{FailMode, Policy, Quota, StageSettings, Verdict};
+use memwarden_core::{FailMode, OriginMode, Policy, Quota, StageSettings, Verdict};
 use std::collections::BTreeMap;
 
 /// Longest policy text in bytes.
@@ -75,6 +75,10 @@ impl<'a> Reading<'a> {
                 verdicts: BTreeMap::new(),
                 weights: weights.collect(),
                 quota: Quota::default(),
+                origin: OriginMode::default(),
+                endorse_k: None,
+                tools: BTreeMap::new(),
+                actions: Vec::new(),
                 source: text.to_owned(),
             },
             thresholds: Vec::new(),
