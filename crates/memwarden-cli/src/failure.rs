@@ -3,6 +3,7 @@
 use memwarden::WardenError;
 use memwarden_core::log::StoreError;
 use serde_json::{Value, json};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A command that did not do what was asked.
@@ -23,11 +24,14 @@ pub enum Failure {
     Unverified(String),
     /// A file that cannot be read or written.
     #[error("`{path}`: {reason}", path = path.display())]
+    #[non_exhaustive]
     File {
         /// Where.
         path: PathBuf,
         /// What the system said.
         reason: String,
+        /// What sort of failure that is.
+        kind: ErrorKind,
     },
     /// A service that did not answer as it should.
     #[error("{0}")]
@@ -39,7 +43,7 @@ pub enum Failure {
 
 impl Failure {
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        Self::File { path: path.to_owned(), reason: error.to_string() }
+        Self::File { path: path.to_owned(), reason: error.to_string(), kind: error.kind() }
     }
 
     /// 1 for findings, 2 for wrong use or bad input, 3 for a failure of ours or of the machine.
@@ -48,6 +52,8 @@ impl Failure {
         match self {
             Self::Warden(error) => warden_exit_code(error),
             Self::Unverified(_) => 1,
+            Self::File { kind: ErrorKind::StorageFull | ErrorKind::QuotaExceeded, .. }
+            | Self::File { kind: ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied, .. } => 3,
             Self::Input(_) | Self::File { .. } => 2,
             Self::Demo(_) | Self::Service(_) => 3,
             Self::BrokenPipe => 0,
@@ -129,7 +135,8 @@ fn warden_exit_code(error: &WardenError) -> u8 {
 /// Prints a failure: JSON on stdout for programs, a diagnostic on stderr for people.
 pub fn report(failure: &Failure, json: bool) {
     if json {
-        println!("{}", json!({"error": failure.to_json()}));
+        // The exit code still tells it if nobody reads.
+        let _ = crate::output::line(&json!({"error": failure.to_json()}).to_string());
         return;
     }
     // One sentence up to the first `; ` says what is wrong, the rest what to do about it.

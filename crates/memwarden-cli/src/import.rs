@@ -99,7 +99,7 @@ fn entries(
     if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
-    bar.set_message(report.path.clone());
+    bar.set_message(output::cell(&report.path, 120));
     let outcomes = write_all(handle, namespace, &fresh, &bar);
     bar.finish_and_clear();
     for (imported, outcome) in fresh.iter().zip(outcomes) {

@@ -1,9 +1,7 @@
 //! The `memwarden` command: arguments in, exit code out.
 
-use clap::Parser as _;
-use memwarden_cli::{args::Cli, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    run(&Cli::parse())
+    memwarden_cli::main(std::env::args_os().collect())
 }

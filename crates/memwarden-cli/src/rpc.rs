@@ -9,6 +9,7 @@ mod operations;
 
 use crate::args::Global;
 use crate::failure::Failure;
+use crate::strict::{Json, Object};
 use crate::{Outcome, session};
 use memwarden::{Handle, Namespace, Role};
 use operations::Refused;
@@ -24,7 +25,7 @@ pub const MAX_LINE_BYTES: u64 = 16 * 1_048_576;
 #[serde(deny_unknown_fields)]
 struct Request {
     #[serde(default)]
-    id: Value,
+    id: Json,
     op: String,
     /// Reserved for the token of a context; this version opens none.
     #[serde(default)]
@@ -46,13 +47,15 @@ pub(crate) fn run(global: &Global, role: Role) -> Result<Outcome, Failure> {
         if read == 0 {
             return Ok(Outcome::Clean);
         }
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
+        let ended = line.pop_if(|last| *last == b'\n').is_some();
         let mut answer = if line.len() as u64 > MAX_LINE_BYTES {
-            skip_line(&mut input)?;
+            if !ended {
+                skip_line(&mut input)?;
+            }
             let message = format!("the line has more than {MAX_LINE_BYTES} bytes: expected one request a line");
             failed(&Value::Null, &json!({"code": "bad_input", "message": message}))
+        } else if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
         } else {
             answer(&handle, &global.namespace, &line)
         };
@@ -75,21 +78,22 @@ pub fn answer(handle: &Handle, namespace: &Namespace, line: &[u8]) -> String {
         }
     };
     let request: Request = match serde_json::from_str(text) {
-        Ok(request) => request,
+        Ok(Object(request)) => request,
         Err(error) => {
             let expected = "expected one JSON object {id, op, context?, params?}";
             return bad(&Value::Null, format!("the line is not a request: {error}; {expected}"));
         }
     };
+    let Json(id) = &request.id;
     if request.context.is_some() {
-        return bad(&request.id, "`context`: this version opens no contexts: expected none".to_owned());
+        return bad(id, "`context`: this version opens no contexts: expected none".to_owned());
     }
     let params = request.params.as_deref().map_or("{}", serde_json::value::RawValue::get);
     match operations::run(handle, namespace, &request.op, params) {
-        Ok(result) => json!({"id": request.id, "result": result}).to_string(),
-        Err(Refused::Params(message)) => bad(&request.id, message),
-        Err(Refused::Warden(error)) => failed(&request.id, &Failure::Warden(error).to_json()),
-        Err(Refused::Failure(failure)) => failed(&request.id, &failure.to_json()),
+        Ok(result) => json!({"id": id, "result": result}).to_string(),
+        Err(Refused::Params(message)) => bad(id, message),
+        Err(Refused::Warden(error)) => failed(id, &Failure::Warden(error).to_json()),
+        Err(Refused::Failure(failure)) => failed(id, &failure.to_json()),
     }
 }
 

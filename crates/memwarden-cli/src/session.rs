@@ -3,8 +3,15 @@
 use crate::args::Global;
 use crate::failure::Failure;
 use memwarden::{Credential, Handle, Options, Places, Role, Warden, credential_path};
-use std::path::PathBuf;
+use memwarden_core::PrincipalId;
+use std::fs::OpenOptions;
+use std::io::{Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// More bytes than a credential has.
+const CREDENTIAL_ROOM: usize = 512;
 
 /// The directories that the arguments name.
 pub(crate) fn places(global: &Global) -> Result<Places, Failure> {
@@ -41,7 +48,47 @@ pub(crate) fn credential(global: &Global, keys: &std::path::Path, role: Role) ->
             None => path.clone(),
         },
     };
+    if !path.try_exists().unwrap_or(true) {
+        let path = path.display();
+        return Err(Failure::Input(format!("`credential`: `{path}` does not exist: expected a credential file or a role")));
+    }
     Ok(Credential::read(&path)?)
+}
+
+/// Registers a principal, whose credential goes to a new file and nowhere else.
+///
+/// The file is made and filled to more than its size first: a principal whose credential found no room could
+/// never act, and its name would be in the log for good.
+pub(crate) fn register(
+    handle: &Handle,
+    name: &str,
+    role: Role,
+    domain: Option<&str>,
+    path: &Path,
+) -> Result<PrincipalId, Failure> {
+    let failed = |error: &std::io::Error| Failure::file(path, error);
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| failed(&error))?;
+    let done = (|| {
+        file.write_all(&[b'\n'; CREDENTIAL_ROOM]).and_then(|()| file.sync_all()).map_err(|error| failed(&error))?;
+        let credential = handle.register(name, role, domain)?;
+        let line = format!("{}\n", credential.to_text());
+        file.rewind()
+            .and_then(|()| file.write_all(line.as_bytes()))
+            .and_then(|()| file.set_len(line.len() as u64))
+            .and_then(|()| file.sync_all())
+            .map_err(|error| failed(&error))?;
+        Ok(credential.principal())
+    })();
+    if done.is_err() {
+        // What is left of it is no credential. Its loss is told already.
+        let _ = std::fs::remove_file(path);
+    }
+    done
 }
 
 fn default_store() -> Result<PathBuf, Failure> {

@@ -1,14 +1,16 @@
 //! The JSON forms of what goes in and out. Wire types live here and nowhere below.
 
 use crate::output;
+use crate::strict::{self, Json, Named};
 use memwarden::{
     Changed, Entry, Event, FieldValue, Finding, IntegrityReport, Kind, PurgeReport, Recall, Record, RecordId,
     Remembered, StoreStatus, TraceType,
 };
 use memwarden_core::{StageName, Timestamp};
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Whether the text of a record goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub(crate) enum Body {
 }
 
 /// An entry as it comes in.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EntryIn {
     pub(crate) content: String,
@@ -26,30 +28,85 @@ pub(crate) struct EntryIn {
     pub(crate) trace_type: Option<String>,
     pub(crate) subject: Option<String>,
     #[serde(default)]
-    pub(crate) fields: BTreeMap<String, FieldIn>,
+    pub(crate) fields: Named<FieldIn>,
     pub(crate) source: Option<String>,
     pub(crate) trust: Option<String>,
     #[serde(default)]
     pub(crate) parents: Vec<String>,
     /// Microseconds since 1970, or RFC 3339.
     pub(crate) valid_until: Option<TimeIn>,
-    pub(crate) metadata: Option<Map<String, Value>>,
+    pub(crate) metadata: Option<Named<Json>>,
     pub(crate) supersedes: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug)]
 pub(crate) enum FieldIn {
     Boolean(bool),
     Integer(i64),
     String(String),
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
+impl<'de> Deserialize<'de> for FieldIn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl Visitor<'_> for Reader {
+            type Value = FieldIn;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string, a whole number of 64 bits, true or false")
+            }
+
+            fn visit_bool<E: Error>(self, value: bool) -> Result<FieldIn, E> {
+                Ok(FieldIn::Boolean(value))
+            }
+
+            fn visit_i64<E: Error>(self, value: i64) -> Result<FieldIn, E> {
+                Ok(FieldIn::Integer(value))
+            }
+
+            fn visit_u64<E: Error>(self, value: u64) -> Result<FieldIn, E> {
+                let signed = i64::try_from(value);
+                signed.map(FieldIn::Integer).map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
+            }
+
+            fn visit_str<E: Error>(self, value: &str) -> Result<FieldIn, E> {
+                Ok(FieldIn::String(value.to_owned()))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
+}
+
+#[derive(Debug)]
 pub(crate) enum TimeIn {
     Micros(u64),
     Text(String),
+}
+
+impl<'de> Deserialize<'de> for TimeIn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl Visitor<'_> for Reader {
+            type Value = TimeIn;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("RFC 3339 or microseconds since 1970")
+            }
+
+            fn visit_u64<E: Error>(self, value: u64) -> Result<TimeIn, E> {
+                Ok(TimeIn::Micros(value))
+            }
+
+            fn visit_str<E: Error>(self, value: &str) -> Result<TimeIn, E> {
+                Ok(TimeIn::Text(value.to_owned()))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
 }
 
 impl TimeIn {
@@ -88,7 +145,7 @@ impl EntryIn {
             None => trace_type.default_kind(),
             Some(text) => text.parse::<Kind>().map_err(|error| error.to_string())?,
         };
-        let fields = self.fields.into_iter().map(|(name, value)| {
+        let fields = self.fields.0.into_iter().map(|(name, value)| {
             let value = match value {
                 FieldIn::Boolean(value) => FieldValue::Boolean(value),
                 FieldIn::Integer(value) => FieldValue::Integer(value),
@@ -106,7 +163,7 @@ impl EntryIn {
             trust: self.trust,
             parents: parents?,
             valid_until: self.valid_until.as_ref().map(TimeIn::read).transpose()?,
-            metadata: self.metadata.map(|object| Value::Object(object).to_string()),
+            metadata: self.metadata.map(strict::object_text),
             ..Entry::new(self.content)
         };
         let supersedes = self.supersedes.as_deref().map(|text| record_id("supersedes", text)).transpose()?;

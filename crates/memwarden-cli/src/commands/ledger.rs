@@ -127,7 +127,7 @@ fn verify_files(
             "verifier_key": report.log.key.to_string(),
         }))?;
     } else {
-        output::line(&report.to_string())?;
+        output::line(&memwarden::visible(&report.to_string()))?;
     }
     Ok(Outcome::Clean)
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{Global, Remember, RetrievalArg};
 use crate::failure::Failure;
-use crate::{Outcome, output, policy_source, session, wire};
+use crate::{Outcome, output, policy_source, session, strict, wire};
 use memwarden::{
     Entry, FieldValue, Kind, Query, RecordId, Retrieval, Role, Status, Verdict, Warden, WriteOptions, credential_path,
 };
@@ -81,9 +81,9 @@ fn entry(args: &Remember) -> Result<Entry, Failure> {
         ..Entry::new(content)
     };
     if let Some(metadata) = &args.metadata {
-        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(metadata)
+        let object = serde_json::from_str(metadata)
             .map_err(|error| Failure::Input(format!("`metadata` is not a JSON object: {error}")))?;
-        entry.metadata = Some(serde_json::Value::Object(object).to_string());
+        entry.metadata = Some(strict::object_text(object));
     }
     for field in &args.fields {
         let (name, value) = field.split_once('=').ok_or_else(|| {

@@ -10,7 +10,7 @@ mod witness;
 
 use crate::args::{Cli, Command};
 use crate::failure::Failure;
-use crate::{Outcome, import, rpc};
+use crate::{Outcome, import, output, rpc};
 use clap::CommandFactory as _;
 use memwarden::Role;
 
@@ -41,7 +41,9 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Demo { report, seed } => demo::run(global, report, *seed),
         Command::Rpc => rpc::run(global, Role::Agent),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "memwarden", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "memwarden", &mut script);
+            output::write(&String::from_utf8_lossy(&script))?;
             Ok(Outcome::Clean)
         }
     }

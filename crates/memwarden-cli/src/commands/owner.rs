@@ -135,12 +135,11 @@ pub(super) fn principal(global: &Global, command: &PrincipalCommand) -> Result<O
             if path.exists() {
                 return Err(Failure::Input(format!("`{}` exists: name another file with --out", path.display())));
             }
-            let credential = handle.register(name, *role, domain.as_deref())?;
-            credential.write_new(&path)?;
+            let id = session::register(&handle, name, *role, domain.as_deref(), &path)?;
             if global.json {
-                output::json(&json!({"id": credential.principal().to_string(), "role": role.as_str(), "file": path}))?;
+                output::json(&json!({"id": id.to_string(), "role": role.as_str(), "file": path}))?;
             } else {
-                output::line(&format!("{} {}: {}", role, credential.principal(), path.display()))?;
+                output::line(&format!("{role} {id}: {}", path.display()))?;
             }
             Ok(Outcome::Clean)
         }

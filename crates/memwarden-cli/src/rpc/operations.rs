@@ -1,11 +1,12 @@
 //! The operations of `rpc`: parameters in, the wire form of a result out.
 
 use crate::failure::Failure;
+use crate::strict::Object;
 use crate::wire::{self, Body, EntryIn};
-use crate::{import, policy_source};
+use crate::{import, policy_source, session};
 use memwarden::ledger::{ProofFile, VerifierKey};
 use memwarden::{
-    Channel, Credential, Depth, Handle, Namespace, Query, RecordId, Retrieval, Reveal, Role, Status, WardenError,
+    Channel, Depth, Handle, Namespace, Query, RecordId, Retrieval, Reveal, Role, Status, WardenError,
     WriteOptions,
 };
 use memwarden_core::Digest;
@@ -237,7 +238,7 @@ struct PathParam {
 struct RememberParams {
     namespace: Option<String>,
     channel: Option<String>,
-    entry: EntryIn,
+    entry: Object<EntryIn>,
 }
 
 #[derive(Deserialize)]
@@ -294,7 +295,7 @@ fn remember(handle: &Handle, default: &Namespace, params: &str) -> Answer {
     let params: RememberParams = read(params)?;
     let namespace = namespace(default, params.namespace.as_deref())?;
     let channel = params.channel.as_deref().map(|text| parse::<Channel>("channel", text)).transpose()?;
-    let (entry, supersedes) = params.entry.read().map_err(Refused::Params)?;
+    let (entry, supersedes) = params.entry.0.read().map_err(Refused::Params)?;
     let options = WriteOptions { channel: channel.unwrap_or(Channel::Direct), supersedes };
     Ok(wire::remembered(&handle.remember_with(&namespace, entry, &options)?))
 }
@@ -342,9 +343,8 @@ fn register(handle: &Handle, params: &str) -> Answer {
     if params.path.exists() {
         return Err(Refused::Params(format!("`path`: `{}` exists: expected a new file", params.path.display())));
     }
-    let credential: Credential = handle.register(&params.name, role, params.domain.as_deref())?;
-    credential.write_new(&params.path)?;
-    Ok(json!({"id": credential.principal().to_string(), "role": role.as_str(), "file": params.path}))
+    let id = session::register(handle, &params.name, role, params.domain.as_deref(), &params.path)?;
+    Ok(json!({"id": id.to_string(), "role": role.as_str(), "file": params.path}))
 }
 
 fn load_policy(handle: &Handle, params: &str) -> Answer {
@@ -379,7 +379,7 @@ fn check_proof(params: &str) -> Answer {
 /// Reads parameters; the error names the field.
 fn read<T: DeserializeOwned>(params: &str) -> Result<T, Refused> {
     let mut deserializer = serde_json::Deserializer::from_str(params);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+    let Object(value) = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." { "params".to_owned() } else { path };
         Refused::Params(format!("`{field}`: {}", error.into_inner()))
