@@ -39,6 +39,15 @@ impl CanonicalValue {
         Self::Number(shortest(decimal).unwrap_or_else(|| decimal.to_owned()))
     }
 
+    /// A text that equal values share and others do not.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self {
+            Self::Words(words) => format!("w {}", words.join(" ")),
+            Self::Number(number) => format!("n {number}"),
+        }
+    }
+
     /// Whether there is nothing to look for.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

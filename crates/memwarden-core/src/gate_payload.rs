@@ -2,7 +2,7 @@
 
 use crate::{
     ContextId, Decision, DecodeError, Decoder, Digest, Encoder, Outcome, PAYLOAD_VERSION, PrincipalId,
-    RecordId, Subject, Timestamp,
+    Subject, Timestamp,
 };
 
 const BEGIN_TAG: &str = "memwarden-begin";
@@ -241,6 +241,8 @@ pub struct PermitPayload {
     pub action: Digest,
     /// When the permit stops working.
     pub expires: Timestamp,
+    /// Leaves that were seen when it was decided: one that takes evidence away after them makes it stale.
+    pub decided_at: u64,
     /// Log positions that the decision rests on.
     pub evidence: Vec<u64>,
     /// The reasons, one sentence each.
@@ -256,6 +258,7 @@ impl PermitPayload {
             .bytes(self.tool.as_bytes())
             .fixed(self.action.as_bytes())
             .u64(self.expires.as_micros())
+            .u64(self.decided_at)
             .list(&self.evidence, |e, position| {
                 e.u64(*position);
             });
@@ -274,6 +277,7 @@ impl PermitPayload {
             tool: owned(&mut d, "tool")?,
             action: Digest::from_bytes(d.array("action")?),
             expires: Timestamp::from_micros(d.u64("expires")?),
+            decided_at: d.u64("decided_at")?,
             evidence: d.list("evidence", |d| d.u64("evidence"))?,
             reasons: owned_list(&mut d, "reasons")?,
         };
@@ -437,8 +441,97 @@ impl RevocationPayload {
     }
 }
 
-/// What a record id of an approval or permit leaf names when it is not a record.
-#[must_use]
-pub const fn as_record(id: [u8; 16]) -> RecordId {
-    RecordId::from_bytes(id)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_payload_of_the_gate_survives_the_round_trip() {
+        let (digest, time) = (Digest::of(b"x"), Timestamp::from_micros(7));
+        let subject = Subject {
+            kind: "batch".into(),
+            id: "0412".into(),
+            digest,
+        };
+        let receipt = ReceiptPayload {
+            step: "validate".into(),
+            subject,
+            arguments: digest,
+            outcome: Outcome::Failed,
+            expires: time,
+            output: vec![("payee".into(), "ACME".into())],
+            tool: Some("validator".into()),
+        };
+        assert_eq!(ReceiptPayload::decode(&receipt.encode()).unwrap(), receipt);
+        let permit = PermitPayload {
+            decision: Decision::Confirm,
+            tool: "pay".into(),
+            action: digest,
+            expires: time,
+            decided_at: 9,
+            evidence: vec![1, 2],
+            reasons: vec!["because".into()],
+        };
+        assert_eq!(PermitPayload::decode(&permit.encode()).unwrap(), permit);
+        let request = RequestPayload {
+            text: "pay".into(),
+            tools: Some(vec!["pay".into()]),
+            expires: time,
+        };
+        assert_eq!(RequestPayload::decode(&request.encode()).unwrap(), request);
+        let approval = ApprovalPayload {
+            hash: digest,
+            requester: PrincipalId::from_bytes([3; 16]),
+            context: ContextId::from_bytes([4; 16]),
+            expires: time,
+        };
+        assert_eq!(ApprovalPayload::decode(&approval.encode()).unwrap(), approval);
+        let revocation = RevocationPayload {
+            principal: PrincipalId::from_bytes([3; 16]),
+            since: time,
+            until: None,
+            undoes: Some(5),
+            reason: "stolen".into(),
+        };
+        assert_eq!(
+            RevocationPayload::decode(&revocation.encode()).unwrap(),
+            revocation
+        );
+        let observed = ObservePayload {
+            source: "web".into(),
+            digest,
+        };
+        assert_eq!(ObservePayload::decode(&observed.encode()).unwrap(), observed);
+        assert_eq!(
+            BeginPayload::decode(&BeginPayload { token: digest }.encode())
+                .unwrap()
+                .token,
+            digest
+        );
+        assert_eq!(
+            RedeemPayload::decode(&RedeemPayload { action: digest }.encode())
+                .unwrap()
+                .action,
+            digest
+        );
+        let endorsed = EndorsePayload {
+            content: digest,
+            reason: "seen".into(),
+        };
+        assert_eq!(EndorsePayload::decode(&endorsed.encode()).unwrap(), endorsed);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_of_the_gate_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let tagged = |tag: &str| [tag.as_bytes(), &[PAYLOAD_VERSION], &bytes].concat();
+            let _ = RequestPayload::decode(&tagged(REQUEST_TAG));
+            let _ = ReceiptPayload::decode(&tagged(RECEIPT_TAG));
+            let _ = PermitPayload::decode(&tagged(PERMIT_TAG));
+            let _ = ApprovalPayload::decode(&tagged(APPROVAL_TAG));
+            let _ = RevocationPayload::decode(&tagged(REVOCATION_TAG));
+            let _ = ObservePayload::decode(&tagged(OBSERVE_TAG));
+        }
+    }
 }

@@ -179,6 +179,33 @@ pub enum Refusal {
     /// Another policy came into force since the entry was screened.
     #[error("the policy changed while the entry was screened: try again")]
     PolicyChanged,
+    /// Evidence changed since an action was decided.
+    #[error("evidence changed while the action was decided: ask again")]
+    EvidenceChanged,
+    /// Something that works once was used already, has expired, or was never given.
+    #[error("{what} {id} {problem}")]
+    Spent {
+        /// What it is.
+        what: &'static str,
+        /// Its id.
+        id: RecordId,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A context that is not open.
+    #[error("context {context} {problem}")]
+    Context {
+        /// The context.
+        context: ContextId,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The label fell since the entry was screened.
+    #[error("the label of this context fell to {label} while the entry was screened: try again")]
+    LabelFell {
+        /// The label now.
+        label: Authority,
+    },
     /// A weaker principal may not take a stronger record out of sight.
     #[error(
         "record {record} has authority {record_authority}: a principal of class {class} cannot {verb} it"
@@ -429,6 +456,18 @@ pub struct Search<'a> {
 /// Takes position and bytes of one leaf after another.
 pub type EachLeaf<'a> = dyn FnMut(u64, &[u8]) -> Result<(), StoreError> + 'a;
 
+/// The canonical value of a structured field, as the index holds it. A truth value has none.
+#[must_use]
+pub fn field_key(value: &crate::FieldValue) -> Option<String> {
+    match value {
+        crate::FieldValue::String(text) => Some(crate::CanonicalValue::of_text(text).key()),
+        crate::FieldValue::Integer(number) => {
+            Some(crate::CanonicalValue::of_number(&number.to_string()).key())
+        }
+        crate::FieldValue::Boolean(_) => None,
+    }
+}
+
 /// One consistent view of the store. Rows it returns are not trusted until [`crate::Verified::check`].
 pub trait Snapshot {
     /// Size and checkpoint of a log.
@@ -500,6 +539,14 @@ pub trait Snapshot {
     /// # Errors
     /// [`StoreError`].
     fn with_status(&mut self, namespace: NamespaceId, status: Status) -> Result<Vec<i64>, StoreError>;
+
+    /// Rows of a namespace with a structured field of this name and canonical value ([`field_key`]), newest
+    /// first. An index: what it returns is checked like every other row.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn with_field(&mut self, namespace: NamespaceId, name: &str, value: &str)
+    -> Result<Vec<i64>, StoreError>;
 
     /// Active reasoning records of a namespace, of one subject or of all.
     ///

@@ -75,6 +75,8 @@ pub struct Origin {
     approvals: HashMap<RecordId, Grant>,
     swept: Timestamp,
     evidence: u64,
+    receipts: u64,
+    decisions: u64,
 }
 
 impl Origin {
@@ -89,8 +91,8 @@ impl Origin {
                     self.approvals.insert(id, grant(leaf));
                 }
             }
-            LeafKind::Receipt
-            | LeafKind::Policy
+            LeafKind::Receipt => self.receipts += 1,
+            LeafKind::Policy
             | LeafKind::Status
             | LeafKind::Purge
             | LeafKind::Isolate
@@ -156,6 +158,18 @@ impl Origin {
         self.approvals.get(id)
     }
 
+    /// Receipts ever written.
+    #[must_use]
+    pub const fn receipt_count(&self) -> u64 {
+        self.receipts
+    }
+
+    /// Actions ever decided.
+    #[must_use]
+    pub const fn decision_count(&self) -> u64 {
+        self.decisions
+    }
+
     /// One past the newest leaf that may have taken evidence away. A decision made before it is made again.
     #[must_use]
     pub const fn evidence_mark(&self) -> u64 {
@@ -192,6 +206,8 @@ impl Origin {
 
     fn permit(&mut self, leaf: &Leaf) {
         let Some(id) = leaf.record else { return };
+        // Every decision has an id of its own; only the spending of a permit repeats one.
+        self.decisions += u64::from(!self.permits.contains_key(&id));
         match leaf.status {
             Status::Active => {
                 self.permits.insert(id, grant(leaf));
@@ -233,7 +249,9 @@ impl Origin {
 }
 
 /// Whether a leaf of this kind may turn an `allow` into something else.
-const fn takes_evidence_away(kind: LeafKind) -> bool {
+/// Public so that the sealer can count the drafts of its own batch.
+#[must_use]
+pub const fn takes_evidence_away(kind: LeafKind) -> bool {
     matches!(
         kind,
         LeafKind::Receipt

@@ -7,7 +7,7 @@ use crate::fault::{Fault, misuse};
 use crate::ids::Ids;
 use crate::index;
 use crate::schema::{log_of, span};
-use memwarden_core::log::{Body, Draft, NewRecord, SaltedPayload, SealedLeaf};
+use memwarden_core::log::{Body, Draft, NewRecord, SaltedPayload, SealedLeaf, field_key};
 use memwarden_core::{LeafKind, NamespaceId, PrincipalId, RecallPayload, RecordId, RecordPayload, Status};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -90,6 +90,15 @@ impl<'a> Tables<'a> {
         entry.metadata,
         entry.content,
     ])?;
+        for (name, value) in &entry.fields {
+            if let Some(value) = field_key(value) {
+                self.conn
+                    .prepare_cached(
+                        "INSERT INTO field (namespace, name, value, record) VALUES (?1, ?2, ?3, ?4)",
+                    )?
+                    .execute(params![namespace, name, value, row])?;
+            }
+        }
         if record.status == Status::Active {
             index::insert(
                 self.conn,
@@ -168,6 +177,9 @@ impl<'a> Tables<'a> {
     fn purge(&self, id: RecordId) -> Result<(), Fault> {
         if let Some(row) = self.find(id)? {
             index::delete(self.conn, row.namespace, row.number)?;
+            self.conn
+                .prepare_cached("DELETE FROM field WHERE namespace = ?1 AND record = ?2")?
+                .execute([row.namespace, row.number])?;
             self.conn.prepare_cached(
             "UPDATE record SET status = ?2, content = '', subject = NULL, source = NULL, trust = NULL, fields = NULL,
                     metadata = NULL, origin_key = NULL, valid_until = NULL, salt = NULL, findings_salt = NULL,

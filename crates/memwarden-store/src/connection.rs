@@ -76,6 +76,8 @@ pub(crate) fn settle(conn: &Connection) -> Result<(), Fault> {
         (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
         (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        // Otherwise a statement over a table with partial indexes is compiled anew for every bound value.
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true),
     ] {
         conn.set_db_config(setting, on)?;
     }

@@ -82,6 +82,13 @@ CREATE INDEX record_status ON record (namespace, status) WHERE status <> 0;
 CREATE INDEX record_reasoning ON record (namespace, subject) WHERE kind = 1 AND status = 0 AND isolated = 0;
 CREATE INDEX record_expiry ON record (valid_until) WHERE valid_until IS NOT NULL AND status = 0;
 CREATE INDEX record_origin ON record (namespace, origin_key) WHERE origin_key IS NOT NULL;
+CREATE TABLE field (
+  namespace INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  record INTEGER NOT NULL,
+  PRIMARY KEY (namespace, name, value, record)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE payload (
   num INTEGER PRIMARY KEY,
   kind INTEGER NOT NULL,

@@ -190,6 +190,20 @@ impl<'s> View<'s> {
         Ok(numbers)
     }
 
+    fn numbers_with_field(&self, namespace: NamespaceId, name: &str, value: &str) -> Result<Vec<i64>, Fault> {
+        let Some((_, namespace)) = self.namespace(namespace)? else {
+            return Ok(Vec::new());
+        };
+        let conn = self.conn()?;
+        let numbers = conn
+            .prepare_cached(
+                "SELECT record FROM field WHERE namespace = ?1 AND name = ?2 AND value = ?3 ORDER BY record DESC",
+            )?
+            .query_map(params![namespace, name, value], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        Ok(numbers)
+    }
+
     fn read_usage(&self, log: LogId) -> Result<Vec<(PrincipalId, u64, u64)>, Fault> {
         let (first, last) = span(self.log(log)?);
         let usage = self
@@ -370,6 +384,15 @@ impl Snapshot for View<'_> {
 
     fn with_status(&mut self, namespace: NamespaceId, status: Status) -> Result<Vec<i64>, StoreError> {
         Ok(self.numbers_with_status(namespace, status)?)
+    }
+
+    fn with_field(
+        &mut self,
+        namespace: NamespaceId,
+        name: &str,
+        value: &str,
+    ) -> Result<Vec<i64>, StoreError> {
+        Ok(self.numbers_with_field(namespace, name, value)?)
     }
 
     fn reasoning_count(&mut self, namespace: NamespaceId, subject: Option<&str>) -> Result<u64, StoreError> {
