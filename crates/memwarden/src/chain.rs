@@ -16,7 +16,7 @@ use memwarden_ledger::{Checkpoint, LogVerifier, Rotation, SignerKey, Tree, Verif
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Records and content bytes that a principal keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +57,7 @@ pub(crate) struct Chain {
     usage_stale: AtomicBool,
     /// Names of namespaces that the commitment of a record bore out.
     names: RwLock<HashMap<NamespaceId, String>>,
-    place: Place,
+    place: Arc<Place>,
 }
 
 /// Where a log lies: the database file as it was opened, and the directory of its key.
@@ -75,21 +75,14 @@ impl Chain {
         store: &dyn Records,
         row: &LogRow,
         key: &VerifierKey,
-        place: Place,
+        place: &Arc<Place>,
         mark: Option<u64>,
-    ) -> Result<(Self, Option<Digest>), (WardenError, Place)> {
+    ) -> Result<(Self, Option<Digest>), WardenError> {
         let origin = origin(store.store_id(), row.id);
-        let load = || {
-            let mut snapshot = store.snapshot()?;
-            let verified = verify(&mut *snapshot, row, &origin, key, None, mark)?;
-            let registry = Registry::load(&mut *snapshot, row.id, &verified.state.notes)?;
-            let usage = load_usage(&mut *snapshot, row.id)?;
-            Ok((verified, registry, usage))
-        };
-        let (verified, registry, usage) = match load() {
-            Ok(loaded) => loaded,
-            Err(error) => return Err((error, place)),
-        };
+        let mut snapshot = store.snapshot()?;
+        let verified = verify(&mut *snapshot, row, &origin, key, None, mark)?;
+        let registry = Registry::load(&mut *snapshot, row.id, &verified.state.notes)?;
+        let usage = load_usage(&mut *snapshot, row.id)?;
         let chain = Self {
             log: row.id,
             origin,
@@ -100,13 +93,19 @@ impl Chain {
             usage: Mutex::new(usage),
             usage_stale: AtomicBool::new(false),
             names: RwLock::new(HashMap::new()),
-            place,
+            place: Arc::clone(place),
         };
         Ok((chain, verified.root_at_mark))
     }
 
     /// The state of a log that is about to get its first entries.
-    pub(crate) fn empty(log: LogId, origin: String, key: VerifierKey, policy: &Policy, place: Place) -> Self {
+    pub(crate) fn empty(
+        log: LogId,
+        origin: String,
+        key: VerifierKey,
+        policy: &Policy,
+        place: Arc<Place>,
+    ) -> Self {
         Self {
             log,
             origin,

@@ -162,6 +162,10 @@ impl WardenError {
         }
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is handed to `map_err` by its name"
+    )]
     pub(crate) fn unverified(reason: impl ToString) -> Self {
         Self::Unverified {
             reason: reason.to_string(),

@@ -115,10 +115,10 @@ impl Warden {
             verifier_key: verifier_key.clone(),
         };
         let row = store.add_log(&row)?;
-        let place = Place {
+        let place = Arc::new(Place {
             anchor: Anchor::new(store.path())?,
             keys: key_directory.clone(),
-        };
+        });
         let key = signer.verifier().clone();
         let chain = Arc::new(Chain::empty(row.id, origin, key, policy, place));
         let mut scribe = Scribe::new(Arc::clone(&chain), signer);

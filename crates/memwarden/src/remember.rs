@@ -76,6 +76,10 @@ impl Handle {
     ///
     /// # Errors
     /// As there.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an entry is given away; it is copied only because another process may change the policy"
+    )]
     pub fn remember_with(
         &self,
         namespace: &Namespace,

@@ -293,12 +293,12 @@ pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, W
                 .to_owned(),
         );
     }
-    let place = Place {
+    let place = Arc::new(Place {
         anchor,
         keys: keys.clone(),
-    };
+    });
     let mark = seen.as_ref().map(|seen| seen.size);
-    let (chain, root_as_seen, signer) = load_with_key(&*store, &row, signer, place, &origin, mark)?;
+    let (chain, root_as_seen, signer) = load_with_key(&*store, &row, signer, &place, &origin, mark)?;
     Ok(Opened {
         store,
         chain: Arc::new(chain),
@@ -317,28 +317,27 @@ fn load_with_key(
     store: &dyn Records,
     row: &LogRow,
     signer: SignerKey,
-    place: Place,
+    place: &Arc<Place>,
     origin: &str,
     mark: Option<u64>,
 ) -> Result<(Chain, Option<Digest>, SignerKey), WardenError> {
-    let place = match Chain::load(store, row, signer.verifier(), place, mark) {
+    match Chain::load(store, row, signer.verifier(), place, mark) {
         Ok((chain, root)) => return Ok((chain, root, signer)),
-        Err((error, place)) if keys::read_staged(&place.keys, origin).is_none() => return Err(error),
-        Err((_, place)) => place,
-    };
-    // A rotation is under way or was cut off: if the former, wait until it is done.
-    let directory = place.keys.clone();
-    let _lock = keys::lock_rotation(&directory)?;
-    let present = keys::read_signer(&directory, origin)?;
-    let (error, place) = match Chain::load(store, row, present.verifier(), place, mark) {
+        Err(error) if keys::read_staged(&place.keys, origin).is_none() => return Err(error),
+        // A rotation is under way or was cut off: if the former, wait until it is done.
+        Err(_) => {}
+    }
+    let _lock = keys::lock_rotation(&place.keys)?;
+    let present = keys::read_signer(&place.keys, origin)?;
+    let error = match Chain::load(store, row, present.verifier(), place, mark) {
         Ok((chain, root)) => return Ok((chain, root, present)),
-        Err(failed) => failed,
+        Err(error) => error,
     };
-    let Some(staged) = keys::read_staged(&directory, origin) else {
+    let Some(staged) = keys::read_staged(&place.keys, origin) else {
         return Err(error);
     };
     let (chain, root) = Chain::load(store, row, staged.verifier(), place, mark).map_err(|_| error)?;
-    keys::finish_rotation(&directory)?;
+    keys::finish_rotation(&place.keys)?;
     Ok((chain, root, staged))
 }
 

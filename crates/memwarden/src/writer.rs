@@ -373,7 +373,7 @@ impl Loop {
         let result = if drafts.is_empty() {
             Ok(Vec::new())
         } else {
-            self.seal(&drafts, &groups, accepted, rotate)
+            self.seal(&drafts, &groups, accepted, rotate.as_deref())
         };
         let waiting_for = drafts.len() - deferred;
         match result {
@@ -406,7 +406,7 @@ impl Loop {
         drafts: &[Draft],
         groups: &[usize],
         accepted: bool,
-        rotate: Option<Box<SignerKey>>,
+        rotate: Option<&SignerKey>,
     ) -> Result<Vec<Result<Placed, Refusal>>, StoreError> {
         let failed = |error: WardenError| SealError::Unverified {
             reason: error.to_string(),
@@ -414,8 +414,8 @@ impl Loop {
         self.desk.chain.check_anchor().map_err(failed)?;
         let attempt = |this: &mut Self| {
             this.scribe.expect(groups.to_vec());
-            if let Some(signer) = &rotate {
-                this.scribe.rotate_to((**signer).clone());
+            if let Some(signer) = rotate {
+                this.scribe.rotate_to(signer.clone());
             }
             this.desk
                 .store

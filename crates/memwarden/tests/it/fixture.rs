@@ -1,4 +1,8 @@
 //! A store in a temporary directory, with its keys and witness beside it, and ways behind its back.
+#![cfg_attr(
+    feature = "unverified-reads",
+    allow(dead_code, reason = "the control uses only some of it")
+)]
 
 use memwarden::{
     Clock, Entry, Handle, Namespace, Options, Places, Query, RecordId, Role, Status, Warden, WardenError,

@@ -93,13 +93,13 @@ fn a_record_written_in_one_can_be_changed_cited_and_purged_in_the_other() {
     assert!(writer.remember(&ns("a"), orphan).is_err());
 }
 
-fn writes_and_reads(agent: Handle, thread: usize) {
+fn writes_and_reads(agent: &Handle, thread: usize) {
     for i in 0..40 {
-        let id = keep(&agent, "shared", &format!("thread {thread} says {i}"));
+        let id = keep(agent, "shared", &format!("thread {thread} says {i}"));
         if i % 5 == 0 {
             agent.retire(id, "done").unwrap();
         }
-        recall(&agent, "shared", "thread says").unwrap();
+        recall(agent, "shared", "thread says").unwrap();
     }
 }
 
@@ -110,7 +110,7 @@ fn wardens_that_write_retire_and_recall_at_once_leave_one_log_that_verifies() {
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let agent = fixture.handle(&wardens[thread % 2], Role::Agent);
-            scope.spawn(move || writes_and_reads(agent, thread));
+            scope.spawn(move || writes_and_reads(&agent, thread));
         }
     });
     for warden in &wardens {

@@ -56,13 +56,15 @@ fn a_recall_asks_for_one_to_a_hundred_records_with_some_words() {
     }
 }
 
+type Change<'a> = &'a dyn Fn(&mut Entry);
+
 #[test]
 fn an_entry_over_a_limit_is_refused_by_the_name_of_the_field() {
     let fixture = Fixture::new("off");
     let owner = scene(&fixture);
     let size = owner.status().unwrap().entries;
     let long = "x".repeat(4_097);
-    let changes: &[(&str, &dyn Fn(&mut Entry))] = &[
+    let changes: &[(&str, Change<'_>)] = &[
         ("content", &|entry| entry.content = String::new()),
         ("content", &|entry| entry.content = "x".repeat(1_048_577)),
         ("content", &|entry| entry.content = "a\0b".into()),

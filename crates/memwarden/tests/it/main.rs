@@ -1,43 +1,62 @@
 //! The façade as its users see it, one sentence a test.
 //!
 //! With the feature `unverified-reads` only the control runs: the same changes behind the store's back, and
-//! what they do where nothing is checked.
+//! what they do where nothing is checked. Modules are `cfg(test)` so that clippy knows helpers as test code.
 
+#[cfg(test)]
 mod fixture;
 
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod authority;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod concurrency;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod handles;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod indexes;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod input;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod isolation;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod places;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod purge;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod quota;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod review;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod roles;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod rotation;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod smoke;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod tampered_log;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod tampered_rows;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod time;
 #[cfg(feature = "unverified-reads")]
+#[cfg(test)]
 mod unverified;
 #[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod witness;

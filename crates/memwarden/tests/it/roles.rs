@@ -140,7 +140,7 @@ fn a_credential_with_the_right_principal_and_another_secret_proves_nothing() {
     for forged in [
         "0".repeat(64),
         other_secret.to_owned(),
-        format!("{flipped}{}", &secret[1..]),
+        format!("{flipped}{}", secret.get(1..).unwrap()),
     ] {
         let credential: Credential = format!("{front} {forged}").parse().unwrap();
         let error = warden.handle(&credential).unwrap_err();
@@ -189,13 +189,13 @@ fn malformed_credentials_are_refused_and_never_quoted() {
         text.replace("v1", "v9"),
         format!("{text} more"),
         text.replacen(' ', "  ", 1),
-        text[..text.len() - 1].to_owned(),
+        text.get(..text.len() - 1).unwrap().to_owned(),
         text.to_uppercase(),
         text.replace(" agent ", " emperor "),
     ] {
         let error = bad.parse::<Credential>().unwrap_err();
         assert!(matches!(error, WardenError::Credential { .. }), "{error}");
-        assert!(!error.to_string().contains(&secret[..32]), "{error}");
+        assert!(!error.to_string().contains(secret.get(..32).unwrap()), "{error}");
     }
 }
 

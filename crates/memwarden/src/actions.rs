@@ -1,0 +1,427 @@
+//! `authorize`, `explain`, `redeem`, `approve`: the gate over verified evidence.
+
+use crate::facts::{Facts, passed};
+use crate::view::View;
+use crate::{Handle, Mechanisms, WardenError, draft, random};
+use memwarden_core::log::{NamespaceRow, Refusal, Retrieval, Search, field_key};
+use memwarden_core::{
+    APPROVAL_LIFE_US, Action, ApprovalPayload, Authority, CanonicalValue, ContextId, Decided, Decision, Digest,
+    Evidence, EvidenceError, LeafKind, Namespace, OriginMode, PERMIT_LIFE_US, Params, PermitPayload, PrincipalId,
+    ReceiptFact, RecordId, RedeemPayload, RequestFact, Role, Status, Subject, Timestamp, Witness, action_hash,
+    approval_hash, authorize, tokens,
+};
+use std::cell::RefCell;
+
+/// How often a decision is made anew because evidence changed under it.
+const DECISION_TRIES: usize = 16;
+/// Most weaker records that a reason names.
+const MAX_WEAKER: usize = 5;
+
+/// What the gate said, and what follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authorized {
+    /// The decision, with everything that is missing.
+    pub decided: Decided,
+    /// The permit, for `allow`: single use, five minutes, for exactly these parameters.
+    pub permit: Option<RecordId>,
+    /// RFC 8785 hash of tool, parameters, namespace and context.
+    pub action: Digest,
+    /// Whether an approval was used.
+    pub approved: bool,
+    /// Its place in the log.
+    pub position: u64,
+}
+
+/// A person's confirmation of one action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Approved {
+    /// Its id: the requester passes it with the very same action.
+    pub approval: RecordId,
+    /// When it stops working.
+    pub expires: Timestamp,
+}
+
+/// What a decision was made from.
+struct Evaluated {
+    decided: Decided,
+    action: Digest,
+    policy: Digest,
+    epoch: u32,
+    seen: u64,
+}
+
+impl Handle {
+    /// Decides an action in this handle's context and logs the decision.
+    ///
+    /// # Errors
+    /// A handle without a context; evidence that cannot be read: nothing is then allowed.
+    pub fn authorize(
+        &self,
+        namespace: &Namespace,
+        tool: &str,
+        params: &Params,
+        approval: Option<RecordId>,
+    ) -> Result<Authorized, WardenError> {
+        let context = self.require_context("authorize")?;
+        check_tool(tool)?;
+        let mut tries = 0;
+        loop {
+            let evaluated = self.evaluate(namespace, context, tool, params)?;
+            match self.decide(namespace, context, tool, &evaluated, approval) {
+                Err(WardenError::Refused(Refusal::EvidenceChanged)) if tries < DECISION_TRIES => tries += 1,
+                decided => return decided,
+            }
+        }
+    }
+
+    /// What the gate would say, without logging it.
+    ///
+    /// # Errors
+    /// As [`Handle::authorize`].
+    pub fn explain(&self, namespace: &Namespace, tool: &str, params: &Params) -> Result<Decided, WardenError> {
+        let context = self.require_context("explain")?;
+        check_tool(tool)?;
+        Ok(self.evaluate(namespace, context, tool, params)?.decided)
+    }
+
+    /// Spends a permit for what is about to be executed. The action layer calls it, with the parameters that
+    /// it holds in its hands.
+    ///
+    /// # Errors
+    /// A role other than step, system or owner; a permit that is spent, expired, of an earlier epoch, or for
+    /// another action.
+    pub fn redeem(
+        &self,
+        permit: RecordId,
+        namespace: &Namespace,
+        context: ContextId,
+        tool: &str,
+        params: &Params,
+    ) -> Result<u64, WardenError> {
+        self.require_roles("redeem", &[Role::Step, Role::System, Role::Owner], "a step, the system, or the owner")?;
+        let action = action_hash(tool, params, namespace.as_str(), &context.to_string());
+        self.facts()?;
+        let spent = |problem| WardenError::Refused(Refusal::Spent { what: "permit", id: permit, problem });
+        let granted = self
+            .warden
+            .with_facts(|facts| facts.permit(&permit).cloned())
+            .ok_or_else(|| spent("was never given, or has expired"))?;
+        if self.warden.mechanisms.permit_binding && granted.action != action {
+            return Err(spent("was given for another action: tool, parameters, namespace or context differ"));
+        }
+        if granted.expires <= self.warden.now() {
+            return Err(spent("has expired"));
+        }
+        let policy = self.warden.chain.registry().policy_hash();
+        let bytes = RedeemPayload { action }.encode();
+        let mut draft = draft::note(LeafKind::Permit, Some(&self.principal), bytes, policy, self.warden.now())?;
+        draft.leaf.record = Some(permit);
+        draft.leaf.context = Some(context);
+        draft.leaf.status = Status::Retired;
+        let placed = self.warden.writer.commit(vec![draft])?;
+        Ok(placed.first().map_or(0, |placed| placed.position))
+    }
+
+    /// Confirms one action that somebody else asked for: exactly this tool, these parameters, this namespace
+    /// and context, under the policy in force. Works once, for ten minutes; raises no record.
+    ///
+    /// # Errors
+    /// A handle that is neither the owner's nor a user's; the credential that opened the context.
+    pub fn approve(
+        &self,
+        namespace: &Namespace,
+        context: ContextId,
+        tool: &str,
+        params: &Params,
+    ) -> Result<Approved, WardenError> {
+        let by_another = self.warden.mechanisms.approval_by_another;
+        if by_another {
+            self.require_roles("approve", &[Role::Owner, Role::User], "the owner or a user")?;
+        }
+        check_tool(tool)?;
+        let window = self.window(&context)?;
+        if by_another && window.opened_by == self.principal.id {
+            return Err(WardenError::BadInput {
+                field: "context",
+                given: context.to_string(),
+                expected: "a context of somebody else: nobody approves what it asked for itself".to_owned(),
+            });
+        }
+        let action = action_hash(tool, params, namespace.as_str(), &context.to_string());
+        let policy = self.warden.chain.registry().policy_hash();
+        let epoch = self.warden.chain.replay().epoch();
+        let now = self.warden.now();
+        let expires = Timestamp::from_micros(now.as_micros().saturating_add(APPROVAL_LIFE_US));
+        let payload = ApprovalPayload {
+            hash: approval_hash(&action, &policy, epoch),
+            requester: window.opened_by,
+            context,
+            expires,
+        };
+        let approval = RecordId::from_bytes(random::bytes()?);
+        let mut draft = draft::note(LeafKind::Approval, Some(&self.principal), payload.encode(), policy, now)?;
+        draft.leaf.record = Some(approval);
+        draft.leaf.context = Some(context);
+        self.warden.writer.commit(vec![draft])?;
+        Ok(Approved { approval, expires })
+    }
+
+    fn evaluate(
+        &self,
+        namespace: &Namespace,
+        context: ContextId,
+        tool: &str,
+        params: &Params,
+    ) -> Result<Evaluated, WardenError> {
+        let warden = &self.warden;
+        let mut view = warden.view()?;
+        warden.catch_up_facts(&mut *view.snapshot)?;
+        self.window(&context)?;
+        let row = match view.namespace(namespace) {
+            Ok(row) => {
+                view.require_intact(&row)?;
+                Some(row)
+            }
+            Err(WardenError::NoNamespace { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let (policy, hash) = {
+            let registry = warden.chain.registry();
+            (registry.policy(), registry.policy_hash())
+        };
+        let epoch = warden.chain.replay().epoch();
+        let (seen, now) = (view.size, warden.now());
+        let action = Action { tool: tool.to_owned(), params: params.clone(), context };
+        let decided = if policy.origin == OriginMode::Off {
+            Decided { decision: Decision::Allow, reasons: Vec::new(), evidence: Vec::new() }
+        } else {
+            warden.with_facts(|facts| {
+                let evidence = GateEvidence {
+                    facts,
+                    view: RefCell::new(view),
+                    namespace: row.as_ref(),
+                    handle: self,
+                    epoch,
+                    now,
+                };
+                authorize(&policy.actions, &action, &evidence, now, warden.mechanisms.gate)
+            })
+            .map_err(|error| WardenError::unverified(error.reason))?
+        };
+        let action = action_hash(tool, params, namespace.as_str(), &context.to_string());
+        Ok(Evaluated { decided, action, policy: hash, epoch, seen })
+    }
+
+    fn decide(
+        &self,
+        namespace: &Namespace,
+        context: ContextId,
+        tool: &str,
+        evaluated: &Evaluated,
+        approval: Option<RecordId>,
+    ) -> Result<Authorized, WardenError> {
+        let warden = &self.warden;
+        let now = warden.now();
+        let mut decided = evaluated.decided.clone();
+        let mut used = None;
+        if decided.decision == Decision::Confirm
+            && let Some(approval) = approval
+        {
+            self.check_approval(approval, context, evaluated, now)?;
+            decided.decision = Decision::Allow;
+            used = Some(approval);
+        }
+        let payload = PermitPayload {
+            decision: decided.decision,
+            tool: tool.to_owned(),
+            action: evaluated.action,
+            expires: Timestamp::from_micros(now.as_micros().saturating_add(PERMIT_LIFE_US)),
+            decided_at: evaluated.seen,
+            evidence: decided.evidence.clone(),
+            reasons: decided.reasons.iter().map(|reason| reason.text.clone()).collect(),
+        };
+        let id = RecordId::from_bytes(random::bytes()?);
+        let mut draft =
+            draft::note(LeafKind::Permit, Some(&self.principal), payload.encode(), evaluated.policy, now)?;
+        draft.leaf.record = Some(id);
+        draft.leaf.context = Some(context);
+        draft.leaf.namespace = warden.chain.namespace_named(namespace.as_str());
+        draft.leaf.status = match decided.decision {
+            Decision::Allow => Status::Active,
+            Decision::Confirm => Status::Quarantined,
+            Decision::Deny => Status::Retired,
+        };
+        draft.leaf.parents = used.into_iter().collect();
+        let placed = warden.writer.commit(vec![draft])?;
+        Ok(Authorized {
+            permit: (decided.decision == Decision::Allow).then_some(id),
+            action: evaluated.action,
+            approved: used.is_some(),
+            position: placed.first().map_or(0, |placed| placed.position),
+            decided,
+        })
+    }
+
+    fn check_approval(
+        &self,
+        id: RecordId,
+        context: ContextId,
+        evaluated: &Evaluated,
+        now: Timestamp,
+    ) -> Result<(), WardenError> {
+        let spent = |problem| WardenError::Refused(Refusal::Spent { what: "approval", id, problem });
+        let approval = self
+            .warden
+            .with_facts(|facts| facts.approval(&id).cloned())
+            .ok_or_else(|| spent("was never given, or has expired"))?;
+        if approval.expires <= now {
+            return Err(spent("has expired"));
+        }
+        let hash = approval_hash(&evaluated.action, &evaluated.policy, evaluated.epoch);
+        let bound = approval.hash == hash && approval.context == context && approval.requester == self.principal.id;
+        if self.warden.mechanisms.approval_binding && !bound {
+            return Err(spent("was given for another action: parameters, context, requester, policy or epoch differ"));
+        }
+        Ok(())
+    }
+}
+
+fn check_tool(tool: &str) -> Result<(), WardenError> {
+    if (1..=128).contains(&tool.len()) && !tool.chars().any(char::is_control) {
+        return Ok(());
+    }
+    Err(WardenError::BadInput {
+        field: "tool",
+        given: tool.chars().take(80).filter(|c| !c.is_control()).collect(),
+        expected: "1 to 128 bytes without control characters".to_owned(),
+    })
+}
+
+/// What the gate may know, from facts and checked rows of one view.
+struct GateEvidence<'f, 'v> {
+    facts: &'f Facts,
+    view: RefCell<View<'v>>,
+    namespace: Option<&'f NamespaceRow>,
+    handle: &'f Handle,
+    epoch: u32,
+    now: Timestamp,
+}
+
+impl GateEvidence<'_, '_> {
+    fn mechanisms(&self) -> &Mechanisms {
+        &self.handle.warden.mechanisms
+    }
+
+    /// Whether a receipt is evidence at all: of this epoch, by a step that no revocation reaches.
+    fn counts(&self, epoch: u32, issuer: &PrincipalId, time: Timestamp) -> bool {
+        let warden = &self.handle.warden;
+        let is_step = warden.principal(issuer).is_some_and(|principal| principal.role == Role::Step);
+        let revoked = warden.chain.replay().standing().revokes(issuer, time);
+        (epoch == self.epoch || !self.mechanisms().epochs) && (is_step || !self.mechanisms().step_role) && !revoked
+    }
+
+    fn rows(&self, rows: Vec<i64>, keep: impl Fn(&memwarden_core::Record) -> bool) -> Result<Vec<Witness>, EvidenceError> {
+        let mut witnesses = Vec::new();
+        for row in rows {
+            let found = self.view.borrow_mut().record(row);
+            let record = match found {
+                Ok(Some(record)) => record.into_inner(),
+                Ok(None) | Err(WardenError::Purged { .. }) => continue,
+                Err(error) => return Err(EvidenceError { reason: error.to_string() }),
+            };
+            let alive = record.entry.valid_until.is_none_or(|end| end > self.now);
+            if record.status == Status::Active && alive && keep(&record) {
+                witnesses.push(Witness {
+                    record: Some(record.id),
+                    position: record.lineage.position,
+                    principal: record.principal,
+                });
+            }
+        }
+        Ok(witnesses)
+    }
+
+    /// Records in whose text the value stands, best first.
+    fn mentioning(
+        &self,
+        value: &CanonicalValue,
+        keep: impl Fn(&memwarden_core::Record) -> bool,
+    ) -> Result<Vec<Witness>, EvidenceError> {
+        let Some(namespace) = self.namespace else { return Ok(Vec::new()) };
+        let words = match value {
+            CanonicalValue::Words(words) => words.join(" "),
+            CanonicalValue::Number(number) => number.clone(),
+        };
+        let search = Search {
+            namespace: namespace.id,
+            retrieval: Retrieval::Lexical,
+            query: &words,
+            limit: 4 * MAX_WEAKER,
+            common_above: u64::MAX,
+            kind: None,
+        };
+        let candidates = self.view.borrow_mut().snapshot.candidates(&search);
+        let candidates = candidates.map_err(|error| EvidenceError { reason: error.to_string() })?;
+        let rows = candidates.into_iter().map(|candidate| candidate.row).collect();
+        let mut found = self.rows(rows, |record| {
+            value.stands_in(&tokens(&record.entry.content)) && keep(record)
+        })?;
+        found.truncate(MAX_WEAKER);
+        Ok(found)
+    }
+}
+
+impl Evidence for GateEvidence<'_, '_> {
+    fn newest_receipt(&self, step: &str, subject: &Subject) -> Result<Option<ReceiptFact>, EvidenceError> {
+        let exact = self.facts.receipts(step, subject).iter();
+        let any_subject = self.facts.all_receipts().filter(|(of, _, _)| *of == step).map(|(_, _, receipt)| receipt);
+        let found: Vec<_> = if self.mechanisms().gate.subject { exact.collect() } else { any_subject.collect() };
+        let counted = found
+            .into_iter()
+            .filter(|receipt| self.counts(receipt.epoch, &receipt.issuer, receipt.fact.time));
+        let newest = if self.mechanisms().newest_receipt {
+            counted.max_by_key(|receipt| receipt.fact.position)
+        } else {
+            counted.max_by_key(|receipt| (passed(receipt), receipt.fact.position))
+        };
+        Ok(newest.map(|receipt| receipt.fact.clone()))
+    }
+
+    fn requests(&self, context: &ContextId) -> Result<Vec<RequestFact>, EvidenceError> {
+        Ok(self.facts.requests(context).to_vec())
+    }
+
+    fn bindings(&self, parameter: &str, value: &CanonicalValue) -> Result<Vec<Witness>, EvidenceError> {
+        let policy = self.handle.warden.policy();
+        let from_output = self.facts.all_receipts().find(|(_, _, receipt)| {
+            let never_echoes = receipt.tool.as_ref().and_then(|tool| policy.tools.get(tool)).is_some_and(|tool| {
+                tool.echoes == memwarden_core::Echoes::Never
+            });
+            never_echoes
+                && passed(receipt)
+                && receipt.fact.expires > self.now
+                && self.counts(receipt.epoch, &receipt.issuer, receipt.fact.time)
+                && receipt.output.iter().any(|(name, output)| name == parameter && output == value)
+        });
+        if let Some((_, _, receipt)) = from_output {
+            let witness = Witness { record: None, position: receipt.fact.position, principal: receipt.issuer };
+            return Ok(vec![witness]);
+        }
+        let Some(namespace) = self.namespace else { return Ok(Vec::new()) };
+        let rows = self.view.borrow_mut().snapshot.with_field(namespace.id, parameter, &value.key());
+        let rows = rows.map_err(|error| EvidenceError { reason: error.to_string() })?;
+        let key = value.key();
+        let bound = self.rows(rows, |record| {
+            let field = record.entry.fields.get(parameter).and_then(field_key);
+            record.effective == Authority::Act && field.as_ref() == Some(&key)
+        })?;
+        if bound.is_empty() && !self.mechanisms().structured_fields {
+            return self.mentioning(value, |record| record.effective == Authority::Act);
+        }
+        Ok(bound)
+    }
+
+    fn weaker(&self, value: &CanonicalValue) -> Result<Vec<Witness>, EvidenceError> {
+        self.mentioning(value, |record| record.effective < Authority::Act)
+    }
+}
