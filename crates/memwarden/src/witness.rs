@@ -7,12 +7,14 @@
 use crate::WardenError;
 use memwarden_core::RecordId;
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::Write as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 const HEADER: &str = "memwarden-witness-v1";
 const SLOTS: [&str; 2] = ["head.0", "head.1"];
+/// More than any slot holds: a head is a signed note of a few hundred bytes.
+const SLOT_LIMIT: usize = 4_096;
 
 /// A head that was seen: an epoch, a size, and the signed checkpoint that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,12 +159,13 @@ impl Witness {
     }
 
     fn read_slots(&self) -> Result<[Option<Seen>; 2], WardenError> {
-        let read = |mut file: &File| {
-            let mut bytes = Vec::with_capacity(512);
-            file.seek(SeekFrom::Start(0))
-                .and_then(|_| file.read_to_end(&mut bytes))
+        let read = |file: &File| {
+            let mut bytes = [0; SLOT_LIMIT];
+            let length = file
+                .read_at(&mut bytes, 0)
                 .map_err(|error| WardenError::file(&self.directory, &error))?;
-            Ok::<_, WardenError>(std::str::from_utf8(&bytes).ok().and_then(Seen::parse))
+            let text = bytes.get(..length).map(std::str::from_utf8);
+            Ok::<_, WardenError>(text.and_then(Result::ok).and_then(Seen::parse))
         };
         let [first, second] = &self.slots;
         Ok([read(first)?, read(second)?])
@@ -170,10 +173,12 @@ impl Witness {
 
     fn write_slot(&self, slot: usize, text: &str) -> Result<(), WardenError> {
         let [first, second] = &self.slots;
-        let mut file = if slot == 0 { first } else { second };
-        file.seek(SeekFrom::Start(0))
-            .and_then(|_| file.write_all(text.as_bytes()))
-            .and_then(|()| file.set_len(text.len() as u64))
+        let file = if slot == 0 { first } else { second };
+        // A head is nearly always as long as the one before: cutting is left out where there is nothing to cut.
+        let length = text.len() as u64;
+        file.write_all_at(text.as_bytes(), 0)
+            .and_then(|()| file.metadata())
+            .and_then(|now| if now.len() > length { file.set_len(length) } else { Ok(()) })
             .map_err(|error| WardenError::file(&self.directory, &error))
     }
 
