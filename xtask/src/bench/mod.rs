@@ -131,9 +131,7 @@ impl Bench<'_> {
                     let (agent, namespace) = (&agent, &namespace);
                     scope.spawn(move || {
                         (thread..RECORDS).step_by(64).try_for_each(|n| {
-                            agent
-                                .remember(namespace, Entry::new(self.texts.text(n)))
-                                .map(|_| ())
+                            agent.remember(namespace, entry(self.texts.text(n))).map(|_| ())
                         })
                     })
                 })
@@ -145,4 +143,11 @@ impl Bench<'_> {
             Ok(())
         })
     }
+}
+
+/// What an agent remembers. It declares its source: `sentinel` serves nothing whose source is unknown.
+fn entry(text: impl Into<String>) -> Entry {
+    let mut entry = Entry::new(text);
+    entry.source = Some("agent".to_owned());
+    entry
 }

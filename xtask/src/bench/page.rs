@@ -45,7 +45,7 @@ pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments) -> R
          - **Recall**: two processes ask the same questions in turn; the second is built with \
            `unverified-reads`, which serves rows as they stand. The share is what checking adds to the time \
            without it; looking up the head of the log, which both do, is counted as checking. The preset \
-           `sentinel` screens again on reading, `annotate` does not.\n\
+           `sentinel` screens again on reading, the default preset does not.\n\
          - **Open** verifies the whole log and compares every row with it. **Verify** replays leaves and tiles, \
            checks the signature, and compares all rows; `--deep` hashes every text and payload and compares the \
            search index.\n",

@@ -6,129 +6,129 @@ use super::{Bench, RECORDS, WRITERS};
 use crate::scratch;
 use memwarden::{Entry, Handle, Namespace, Role, Warden};
 use miette::{IntoDiagnostic as _, Result, miette};
-use std::sync::Barrier;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Rows of which each stands in a transaction of its own, in one round.
-const SINGLE: u64 = 2_000;
-/// Rows of each of many writers in one round.
-const EACH_OF_MANY: u64 = 300;
+/// Rows of which each stands in a transaction of its own, in one turn.
+const SINGLE: u64 = 200;
+/// Rows of each of many writers in one turn.
+const EACH_OF_MANY: u64 = 100;
+/// Turns of each side in one round: short ones, so that a busy moment of the disk falls on both.
+const SINGLE_TURNS: u64 = 10;
+const MANY_TURNS: u64 = 3;
 const SINGLE_AT_LEAST: f64 = 0.60;
 const MANY_AT_LEAST: f64 = 0.50;
 
 impl Bench<'_> {
     /// One writer, one row per commit.
     pub(super) fn single(&self, bare: &mut Bare) -> Result<Figure> {
-        eprintln!("bench: one writer, {} rounds", self.rounds);
         let agent = self.agent()?;
         let namespace = Namespace::default();
-        let count = if self.quick { SINGLE / 5 } else { SINGLE };
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for round in 0..u64::from(self.rounds) {
-            let texts = self.fresh(round, count);
-            let started = Instant::now();
-            for text in &texts {
-                bare.commit(std::slice::from_ref(text))?;
-            }
-            theirs.push(rate(count, started));
-            let entries: Vec<Entry> = texts.into_iter().map(Entry::new).collect();
-            let started = Instant::now();
-            for entry in entries {
-                agent.remember(&namespace, entry).into_diagnostic()?;
-            }
-            ours.push(rate(count, started));
-        }
-        let bar = ("one writer, commits", SINGLE_AT_LEAST);
-        Ok(figure("one writer, one row per commit", ours, theirs, bar))
+        self.take_turns(
+            "one writer, one row per commit",
+            (SINGLE, if self.quick { 2 } else { SINGLE_TURNS }),
+            SINGLE_AT_LEAST,
+            &mut |texts| {
+                texts
+                    .iter()
+                    .try_for_each(|text| bare.commit(std::slice::from_ref(text)))
+            },
+            &|texts| {
+                let entries = texts.into_iter().map(super::entry);
+                let mut written = entries.map(|entry| agent.remember(&namespace, entry).map(|_| ()));
+                written.try_for_each(|outcome| outcome.into_diagnostic())
+            },
+        )
     }
 
     /// Many writers against a bare loop with as many rows per commit.
     pub(super) fn many(&self, bare: &mut Bare) -> Result<Figure> {
-        eprintln!("bench: {WRITERS} writers, {} rounds", self.rounds);
         let agent = self.agent()?;
-        let each = if self.quick {
-            EACH_OF_MANY / 5
-        } else {
-            EACH_OF_MANY
-        };
-        let count = each * WRITERS;
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-        for round in 0..u64::from(self.rounds) {
-            let texts = self.fresh(1_000 + round, count);
-            let rows = usize::try_from(WRITERS).unwrap_or(1);
-            let started = Instant::now();
-            for rows in texts.chunks(rows) {
-                bare.commit(rows)?;
+        let rows = usize::try_from(WRITERS).into_diagnostic()?;
+        let share = usize::try_from(EACH_OF_MANY).into_diagnostic()?;
+        self.take_turns(
+            &format!("{WRITERS} writers against {WRITERS} rows per commit"),
+            (EACH_OF_MANY * WRITERS, if self.quick { 1 } else { MANY_TURNS }),
+            MANY_AT_LEAST,
+            &mut |texts| texts.chunks(rows).try_for_each(|rows| bare.commit(rows)),
+            &|texts| write_at_once(&agent, &texts, share),
+        )
+    }
+
+    /// Lets both sides write texts of their own, a turn each, and compares the rounds.
+    fn take_turns(
+        &self,
+        what: &str,
+        (rows, turns): (u64, u64),
+        limit: f64,
+        theirs: &mut dyn FnMut(&[String]) -> Result<()>,
+        ours: &dyn Fn(Vec<String>) -> Result<()>,
+    ) -> Result<Figure> {
+        eprintln!("bench: {what}, {} rounds", self.rounds);
+        let (mut our_rates, mut their_rates) = (Vec::new(), Vec::new());
+        let mut next = RECORDS;
+        for _ in 0..self.rounds {
+            let (mut our_time, mut their_time) = (Duration::ZERO, Duration::ZERO);
+            for _ in 0..turns {
+                let texts: Vec<String> = (next..next + rows).map(|n| self.texts.text(n)).collect();
+                next += rows;
+                let started = Instant::now();
+                theirs(&texts)?;
+                their_time += started.elapsed();
+                let started = Instant::now();
+                ours(texts)?;
+                our_time += started.elapsed();
             }
-            theirs.push(rate(count, started));
-            let per_writer = usize::try_from(each).unwrap_or(1);
-            ours.push(write_at_once(&agent, &texts, per_writer)?);
+            our_rates.push(rate(rows * turns, our_time));
+            their_rates.push(rate(rows * turns, their_time));
         }
-        let what = format!("{WRITERS} writers against {WRITERS} rows per commit");
-        let bar = (what.clone(), MANY_AT_LEAST);
-        Ok(figure(&what, ours, theirs, (&bar.0, bar.1)))
+        let ratio = our_rates
+            .iter()
+            .zip(&their_rates)
+            .map(|(ours, theirs)| ours / theirs);
+        let ratio = Rounds::new(Unit::Ratio, ratio.collect());
+        Ok(Figure {
+            what: what.to_owned(),
+            ours: Rounds::new(Unit::PerSecond, our_rates),
+            theirs: Some(Rounds::new(Unit::PerSecond, their_rates)),
+            bars: vec![Bar::at_least(what, &ratio, limit)],
+            ratio: Some(ratio),
+        })
     }
 
     fn agent(&self) -> Result<Handle> {
         let warden = Warden::open(&scratch::places(self.trial)).into_diagnostic()?;
         scratch::handle(self.trial, &warden, Role::Agent).into_diagnostic()
     }
-
-    /// Texts that neither side holds.
-    fn fresh(&self, round: u64, count: u64) -> Vec<String> {
-        let first = RECORDS + round * 1_000_000;
-        (first..first + count).map(|n| self.texts.text(n)).collect()
-    }
 }
 
-/// Records in a second when each thread writes its share, one after the other.
-fn write_at_once(agent: &Handle, texts: &[String], per_writer: usize) -> Result<f64> {
+/// Each thread writes its share, one entry after the other.
+fn write_at_once(agent: &Handle, texts: &[String], per_writer: usize) -> Result<()> {
     let shares: Vec<Vec<Entry>> = texts
         .chunks(per_writer)
-        .map(|share| share.iter().map(Entry::new).collect())
+        .map(|share| share.iter().map(super::entry).collect())
         .collect();
-    let start = Barrier::new(shares.len() + 1);
     let namespace = Namespace::default();
     std::thread::scope(|scope| {
         let threads: Vec<_> = shares
             .into_iter()
             .map(|share| {
-                let (start, namespace) = (&start, &namespace);
+                let namespace = &namespace;
                 scope.spawn(move || {
-                    start.wait();
                     share
                         .into_iter()
                         .try_for_each(|entry| agent.remember(namespace, entry).map(|_| ()))
                 })
             })
             .collect();
-        start.wait();
-        let started = Instant::now();
         for thread in threads {
             let written = thread.join().map_err(|_| miette!("a writer panicked"))?;
             written.into_diagnostic()?;
         }
-        Ok(rate(texts.len() as u64, started))
+        Ok(())
     })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-fn rate(count: u64, started: Instant) -> f64 {
-    count as f64 / started.elapsed().as_secs_f64()
-}
-
-fn figure(what: &str, ours: Vec<f64>, theirs: Vec<f64>, (bar, limit): (&str, f64)) -> Figure {
-    let ratio = ours
-        .iter()
-        .zip(&theirs)
-        .map(|(ours, theirs)| ours / theirs)
-        .collect();
-    let ratio = Rounds::new(Unit::Ratio, ratio);
-    Figure {
-        what: what.to_owned(),
-        ours: Rounds::new(Unit::PerSecond, ours),
-        theirs: Some(Rounds::new(Unit::PerSecond, theirs)),
-        bars: vec![Bar::at_least(bar, &ratio, limit)],
-        ratio: Some(ratio),
-    }
+const fn rate(count: u64, time: Duration) -> f64 {
+    count as f64 / time.as_secs_f64()
 }
