@@ -181,6 +181,8 @@ pub struct ReceiptPayload {
     pub output: Vec<(String, String)>,
     /// The tool that ran.
     pub tool: Option<String>,
+    /// What was wrong with its having run, in a sentence.
+    pub alert: Option<String>,
 }
 
 impl ReceiptPayload {
@@ -200,6 +202,9 @@ impl ReceiptPayload {
             })
             .option(self.tool.as_deref(), |e, tool| {
                 e.bytes(tool.as_bytes());
+            })
+            .option(self.alert.as_deref(), |e, alert| {
+                e.bytes(alert.as_bytes());
             });
         e.finish()
     }
@@ -224,6 +229,7 @@ impl ReceiptPayload {
                 Ok((owned(d, "output name")?, owned(d, "output value")?))
             })?,
             tool: d.option("tool", |d| owned(d, "tool"))?,
+            alert: d.option("alert", |d| owned(d, "alert"))?,
         };
         d.finish()?;
         Ok(payload)
@@ -462,6 +468,7 @@ mod tests {
             expires: time,
             output: vec![("payee".into(), "ACME".into())],
             tool: Some("validator".into()),
+            alert: None,
         };
         assert_eq!(ReceiptPayload::decode(&receipt.encode()).unwrap(), receipt);
         let permit = PermitPayload {

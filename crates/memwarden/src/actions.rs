@@ -5,10 +5,10 @@ use crate::view::View;
 use crate::{Handle, Mechanisms, WardenError, draft, random};
 use memwarden_core::log::{NamespaceRow, Refusal, Retrieval, Search, field_key};
 use memwarden_core::{
-    APPROVAL_LIFE_US, Action, ApprovalPayload, Authority, CanonicalValue, ContextId, Decided, Decision, Digest,
-    Evidence, EvidenceError, LeafKind, Namespace, OriginMode, PERMIT_LIFE_US, Params, PermitPayload, PrincipalId,
-    ReceiptFact, RecordId, RedeemPayload, RequestFact, Role, Status, Subject, Timestamp, Witness, action_hash,
-    approval_hash, authorize, tokens,
+    APPROVAL_LIFE_US, Action, ApprovalPayload, Authority, CanonicalValue, ContextId, Decided, Decision,
+    Digest, Evidence, EvidenceError, LeafKind, Namespace, OriginMode, PERMIT_LIFE_US, Params, PermitPayload,
+    PrincipalId, ReceiptFact, RecordId, RedeemPayload, RequestFact, Role, Status, Subject, Timestamp,
+    Witness, action_hash, approval_hash, authorize, tokens,
 };
 use std::cell::RefCell;
 
@@ -78,7 +78,12 @@ impl Handle {
     ///
     /// # Errors
     /// As [`Handle::authorize`].
-    pub fn explain(&self, namespace: &Namespace, tool: &str, params: &Params) -> Result<Decided, WardenError> {
+    pub fn explain(
+        &self,
+        namespace: &Namespace,
+        tool: &str,
+        params: &Params,
+    ) -> Result<Decided, WardenError> {
         let context = self.require_context("explain")?;
         check_tool(tool)?;
         Ok(self.evaluate(namespace, context, tool, params)?.decided)
@@ -98,23 +103,41 @@ impl Handle {
         tool: &str,
         params: &Params,
     ) -> Result<u64, WardenError> {
-        self.require_roles("redeem", &[Role::Step, Role::System, Role::Owner], "a step, the system, or the owner")?;
+        self.require_roles(
+            "redeem",
+            &[Role::Step, Role::System, Role::Owner],
+            "a step, the system, or the owner",
+        )?;
         let action = action_hash(tool, params, namespace.as_str(), &context.to_string());
         self.facts()?;
-        let spent = |problem| WardenError::Refused(Refusal::Spent { what: "permit", id: permit, problem });
+        let spent = |problem| {
+            WardenError::Refused(Refusal::Spent {
+                what: "permit",
+                id: permit,
+                problem,
+            })
+        };
         let granted = self
             .warden
             .with_facts(|facts| facts.permit(&permit).cloned())
             .ok_or_else(|| spent("was never given, or has expired"))?;
         if self.warden.mechanisms.permit_binding && granted.action != action {
-            return Err(spent("was given for another action: tool, parameters, namespace or context differ"));
+            return Err(spent(
+                "was given for another action: tool, parameters, namespace or context differ",
+            ));
         }
         if granted.expires <= self.warden.now() {
             return Err(spent("has expired"));
         }
         let policy = self.warden.chain.registry().policy_hash();
         let bytes = RedeemPayload { action }.encode();
-        let mut draft = draft::note(LeafKind::Permit, Some(&self.principal), bytes, policy, self.warden.now())?;
+        let mut draft = draft::note(
+            LeafKind::Permit,
+            Some(&self.principal),
+            bytes,
+            policy,
+            self.warden.now(),
+        )?;
         draft.leaf.record = Some(permit);
         draft.leaf.context = Some(context);
         draft.leaf.status = Status::Retired;
@@ -159,7 +182,13 @@ impl Handle {
             expires,
         };
         let approval = RecordId::from_bytes(random::bytes()?);
-        let mut draft = draft::note(LeafKind::Approval, Some(&self.principal), payload.encode(), policy, now)?;
+        let mut draft = draft::note(
+            LeafKind::Approval,
+            Some(&self.principal),
+            payload.encode(),
+            policy,
+            now,
+        )?;
         draft.leaf.record = Some(approval);
         draft.leaf.context = Some(context);
         self.warden.writer.commit(vec![draft])?;
@@ -191,25 +220,40 @@ impl Handle {
         };
         let epoch = warden.chain.replay().epoch();
         let (seen, now) = (view.size, warden.now());
-        let action = Action { tool: tool.to_owned(), params: params.clone(), context };
+        let action = Action {
+            tool: tool.to_owned(),
+            params: params.clone(),
+            context,
+        };
         let decided = if policy.origin == OriginMode::Off {
-            Decided { decision: Decision::Allow, reasons: Vec::new(), evidence: Vec::new() }
+            Decided {
+                decision: Decision::Allow,
+                reasons: Vec::new(),
+                evidence: Vec::new(),
+            }
         } else {
-            warden.with_facts(|facts| {
-                let evidence = GateEvidence {
-                    facts,
-                    view: RefCell::new(view),
-                    namespace: row.as_ref(),
-                    handle: self,
-                    epoch,
-                    now,
-                };
-                authorize(&policy.actions, &action, &evidence, now, warden.mechanisms.gate)
-            })
-            .map_err(|error| WardenError::unverified(error.reason))?
+            warden
+                .with_facts(|facts| {
+                    let evidence = GateEvidence {
+                        facts,
+                        view: RefCell::new(view),
+                        namespace: row.as_ref(),
+                        handle: self,
+                        epoch,
+                        now,
+                    };
+                    authorize(&policy.actions, &action, &evidence, now, warden.mechanisms.gate)
+                })
+                .map_err(|error| WardenError::unverified(error.reason))?
         };
         let action = action_hash(tool, params, namespace.as_str(), &context.to_string());
-        Ok(Evaluated { decided, action, policy: hash, epoch, seen })
+        Ok(Evaluated {
+            decided,
+            action,
+            policy: hash,
+            epoch,
+            seen,
+        })
     }
 
     fn decide(
@@ -241,8 +285,13 @@ impl Handle {
             reasons: decided.reasons.iter().map(|reason| reason.text.clone()).collect(),
         };
         let id = RecordId::from_bytes(random::bytes()?);
-        let mut draft =
-            draft::note(LeafKind::Permit, Some(&self.principal), payload.encode(), evaluated.policy, now)?;
+        let mut draft = draft::note(
+            LeafKind::Permit,
+            Some(&self.principal),
+            payload.encode(),
+            evaluated.policy,
+            now,
+        )?;
         draft.leaf.record = Some(id);
         draft.leaf.context = Some(context);
         draft.leaf.namespace = warden.chain.namespace_named(namespace.as_str());
@@ -269,7 +318,13 @@ impl Handle {
         evaluated: &Evaluated,
         now: Timestamp,
     ) -> Result<(), WardenError> {
-        let spent = |problem| WardenError::Refused(Refusal::Spent { what: "approval", id, problem });
+        let spent = |problem| {
+            WardenError::Refused(Refusal::Spent {
+                what: "approval",
+                id,
+                problem,
+            })
+        };
         let approval = self
             .warden
             .with_facts(|facts| facts.approval(&id).cloned())
@@ -278,9 +333,12 @@ impl Handle {
             return Err(spent("has expired"));
         }
         let hash = approval_hash(&evaluated.action, &evaluated.policy, evaluated.epoch);
-        let bound = approval.hash == hash && approval.context == context && approval.requester == self.principal.id;
+        let bound =
+            approval.hash == hash && approval.context == context && approval.requester == self.principal.id;
         if self.warden.mechanisms.approval_binding && !bound {
-            return Err(spent("was given for another action: parameters, context, requester, policy or epoch differ"));
+            return Err(spent(
+                "was given for another action: parameters, context, requester, policy or epoch differ",
+            ));
         }
         Ok(())
     }
@@ -315,19 +373,31 @@ impl GateEvidence<'_, '_> {
     /// Whether a receipt is evidence at all: of this epoch, by a step that no revocation reaches.
     fn counts(&self, epoch: u32, issuer: &PrincipalId, time: Timestamp) -> bool {
         let warden = &self.handle.warden;
-        let is_step = warden.principal(issuer).is_some_and(|principal| principal.role == Role::Step);
+        let is_step = warden
+            .principal(issuer)
+            .is_some_and(|principal| principal.role == Role::Step);
         let revoked = warden.chain.replay().standing().revokes(issuer, time);
-        (epoch == self.epoch || !self.mechanisms().epochs) && (is_step || !self.mechanisms().step_role) && !revoked
+        (epoch == self.epoch || !self.mechanisms().epochs)
+            && (is_step || !self.mechanisms().step_role)
+            && !revoked
     }
 
-    fn rows(&self, rows: Vec<i64>, keep: impl Fn(&memwarden_core::Record) -> bool) -> Result<Vec<Witness>, EvidenceError> {
+    fn rows(
+        &self,
+        rows: Vec<i64>,
+        keep: impl Fn(&memwarden_core::Record) -> bool,
+    ) -> Result<Vec<Witness>, EvidenceError> {
         let mut witnesses = Vec::new();
         for row in rows {
             let found = self.view.borrow_mut().record(row);
             let record = match found {
                 Ok(Some(record)) => record.into_inner(),
                 Ok(None) | Err(WardenError::Purged { .. }) => continue,
-                Err(error) => return Err(EvidenceError { reason: error.to_string() }),
+                Err(error) => {
+                    return Err(EvidenceError {
+                        reason: error.to_string(),
+                    });
+                }
             };
             let alive = record.entry.valid_until.is_none_or(|end| end > self.now);
             if record.status == Status::Active && alive && keep(&record) {
@@ -347,7 +417,9 @@ impl GateEvidence<'_, '_> {
         value: &CanonicalValue,
         keep: impl Fn(&memwarden_core::Record) -> bool,
     ) -> Result<Vec<Witness>, EvidenceError> {
-        let Some(namespace) = self.namespace else { return Ok(Vec::new()) };
+        let Some(namespace) = self.namespace else {
+            return Ok(Vec::new());
+        };
         let words = match value {
             CanonicalValue::Words(words) => words.join(" "),
             CanonicalValue::Number(number) => number.clone(),
@@ -361,7 +433,9 @@ impl GateEvidence<'_, '_> {
             kind: None,
         };
         let candidates = self.view.borrow_mut().snapshot.candidates(&search);
-        let candidates = candidates.map_err(|error| EvidenceError { reason: error.to_string() })?;
+        let candidates = candidates.map_err(|error| EvidenceError {
+            reason: error.to_string(),
+        })?;
         let rows = candidates.into_iter().map(|candidate| candidate.row).collect();
         let mut found = self.rows(rows, |record| {
             value.stands_in(&tokens(&record.entry.content)) && keep(record)
@@ -374,8 +448,16 @@ impl GateEvidence<'_, '_> {
 impl Evidence for GateEvidence<'_, '_> {
     fn newest_receipt(&self, step: &str, subject: &Subject) -> Result<Option<ReceiptFact>, EvidenceError> {
         let exact = self.facts.receipts(step, subject).iter();
-        let any_subject = self.facts.all_receipts().filter(|(of, _, _)| *of == step).map(|(_, _, receipt)| receipt);
-        let found: Vec<_> = if self.mechanisms().gate.subject { exact.collect() } else { any_subject.collect() };
+        let any_subject = self
+            .facts
+            .all_receipts()
+            .filter(|(of, _, _)| *of == step)
+            .map(|(_, _, receipt)| receipt);
+        let found: Vec<_> = if self.mechanisms().gate.subject {
+            exact.collect()
+        } else {
+            any_subject.collect()
+        };
         let counted = found
             .into_iter()
             .filter(|receipt| self.counts(receipt.epoch, &receipt.issuer, receipt.fact.time));
@@ -394,22 +476,39 @@ impl Evidence for GateEvidence<'_, '_> {
     fn bindings(&self, parameter: &str, value: &CanonicalValue) -> Result<Vec<Witness>, EvidenceError> {
         let policy = self.handle.warden.policy();
         let from_output = self.facts.all_receipts().find(|(_, _, receipt)| {
-            let never_echoes = receipt.tool.as_ref().and_then(|tool| policy.tools.get(tool)).is_some_and(|tool| {
-                tool.echoes == memwarden_core::Echoes::Never
-            });
+            let never_echoes = receipt
+                .tool
+                .as_ref()
+                .and_then(|tool| policy.tools.get(tool))
+                .is_some_and(|tool| tool.echoes == memwarden_core::Echoes::Never);
             never_echoes
                 && passed(receipt)
                 && receipt.fact.expires > self.now
                 && self.counts(receipt.epoch, &receipt.issuer, receipt.fact.time)
-                && receipt.output.iter().any(|(name, output)| name == parameter && output == value)
+                && receipt
+                    .output
+                    .iter()
+                    .any(|(name, output)| name == parameter && output == value)
         });
         if let Some((_, _, receipt)) = from_output {
-            let witness = Witness { record: None, position: receipt.fact.position, principal: receipt.issuer };
+            let witness = Witness {
+                record: None,
+                position: receipt.fact.position,
+                principal: receipt.issuer,
+            };
             return Ok(vec![witness]);
         }
-        let Some(namespace) = self.namespace else { return Ok(Vec::new()) };
-        let rows = self.view.borrow_mut().snapshot.with_field(namespace.id, parameter, &value.key());
-        let rows = rows.map_err(|error| EvidenceError { reason: error.to_string() })?;
+        let Some(namespace) = self.namespace else {
+            return Ok(Vec::new());
+        };
+        let rows = self
+            .view
+            .borrow_mut()
+            .snapshot
+            .with_field(namespace.id, parameter, &value.key());
+        let rows = rows.map_err(|error| EvidenceError {
+            reason: error.to_string(),
+        })?;
         let key = value.key();
         let bound = self.rows(rows, |record| {
             let field = record.entry.fields.get(parameter).and_then(field_key);

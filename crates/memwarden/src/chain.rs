@@ -5,17 +5,18 @@
 //! Locks are taken in the order `state`, then `replay`; neither is held across I/O by a writer's commit.
 
 use crate::anchor::Anchor;
+use crate::contexts::feeds_the_gate;
 use crate::registry::Registry;
 use crate::view::checks_enabled;
-use crate::{Damage, WardenError, keys};
+use crate::{Damage, Mechanisms, WardenError, keys};
 use memwarden_core::log::{LogRow, Records, Snapshot, StoreError};
 use memwarden_core::{
     Digest, Leaf, LeafKind, LogId, NamespaceId, Policy, PrincipalId, RecordId, Replay, leaf_hash,
 };
 use memwarden_ledger::{Checkpoint, LogVerifier, Rotation, SignerKey, Tree, VerifierKey, origin};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Records and content bytes that a principal keeps.
@@ -58,6 +59,10 @@ pub(crate) struct Chain {
     /// Names of namespaces that the commitment of a record bore out.
     names: RwLock<HashMap<NamespaceId, String>>,
     place: Arc<Place>,
+    /// Verified leaves that carry evidence, in order, until the facts take them in.
+    gate_leaves: Mutex<VecDeque<Leaf>>,
+    /// Counts verifications of the whole log.
+    generation: AtomicU64,
 }
 
 /// Where a log lies: the database file as it was opened, and the directory of its key.
@@ -65,6 +70,8 @@ pub(crate) struct Chain {
 pub(crate) struct Place {
     pub(crate) anchor: Anchor,
     pub(crate) keys: PathBuf,
+    /// What a measurement switched off.
+    pub(crate) mechanisms: Mechanisms,
 }
 
 impl Chain {
@@ -94,7 +101,10 @@ impl Chain {
             usage_stale: AtomicBool::new(false),
             names: RwLock::new(HashMap::new()),
             place: Arc::clone(place),
+            gate_leaves: Mutex::new(verified.gate_leaves.into()),
+            generation: AtomicU64::new(1),
         };
+        chain.refresh_standing();
         Ok((chain, verified.root_at_mark))
     }
 
@@ -112,6 +122,8 @@ impl Chain {
             usage_stale: AtomicBool::new(false),
             names: RwLock::new(HashMap::new()),
             place,
+            gate_leaves: Mutex::new(VecDeque::new()),
+            generation: AtomicU64::new(1),
             state: Mutex::new(ChainState {
                 tree: Tree::new(),
                 checkpoint: None,
@@ -178,6 +190,9 @@ impl Chain {
         *current = verified.state;
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
         *self.usage() = usage;
+        *self.gate_leaves.lock().unwrap_or_else(PoisonError::into_inner) = verified.gate_leaves.into();
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.refresh_standing();
         Ok(())
     }
 
@@ -224,10 +239,17 @@ impl Chain {
         let mut replay = self.replay_mut();
         for (leaf, hash) in leaves {
             replay.apply(leaf, *hash).map_err(WardenError::unverified)?;
+            if feeds_the_gate(leaf) {
+                let mut queue = self.gate_leaves.lock().unwrap_or_else(PoisonError::into_inner);
+                queue.push_back(leaf.clone());
+            }
             match leaf.kind {
                 LeafKind::Write => extended
                     .written
                     .extend(leaf.record.map(|record| (record, leaf.principal))),
+                LeafKind::Approval => {
+                    extended.registry |= leaf.record.is_some_and(|id| replay.expectation(&id).is_some());
+                }
                 LeafKind::Purge => self.usage_stale.store(true, Ordering::Release),
                 LeafKind::Key | LeafKind::Policy | LeafKind::Epoch => {
                     extended.registry = true;
@@ -295,6 +317,7 @@ impl Chain {
         if extended.registry {
             let registry = Registry::load(snapshot, self.log, &state.notes)?;
             *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+            self.refresh_standing();
         }
         Ok((head.size, extended))
     }
@@ -304,7 +327,39 @@ impl Chain {
         let notes = self.state().notes.clone();
         let registry = Registry::load(snapshot, self.log, &notes)?;
         *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+        self.refresh_standing();
         Ok(())
+    }
+
+    /// Recomputes what raises and caps authority, from endorsements, revocations and who may endorse.
+    fn refresh_standing(&self) {
+        let mut replay = self.replay_mut();
+        let standing = self.registry().standing(&replay, self.place.mechanisms);
+        replay.set_standing(standing);
+    }
+
+    /// The next verified leaf before `size` that the facts have not taken in.
+    pub(crate) fn next_gate_leaf(&self, size: u64) -> Option<Leaf> {
+        let mut queue = self.gate_leaves.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.pop_front_if(|leaf| leaf.position < size)
+    }
+
+    /// Puts back a leaf that could not be taken in.
+    pub(crate) fn give_back_gate_leaf(&self, leaf: Leaf) {
+        self.gate_leaves
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push_front(leaf);
+    }
+
+    /// What a measurement switched off.
+    pub(crate) fn mechanisms(&self) -> Mechanisms {
+        self.place.mechanisms
+    }
+
+    /// Which verification of the whole log the state comes from.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, ChainState> {
@@ -397,6 +452,7 @@ struct VerifiedChain {
     state: ChainState,
     replay: Replay,
     root_at_mark: Option<Digest>,
+    gate_leaves: Vec<Leaf>,
 }
 
 /// Replays the whole log and checks it against the newest checkpoint, the key that lies outside the store,
@@ -419,6 +475,7 @@ fn verify(
     let mut notes = Vec::new();
     let mut failure = None;
     let mut root_at_mark = None;
+    let mut gate_leaves = Vec::new();
     snapshot.leaves(row.id, 0..head.size, &mut |position, bytes| {
         if failure.is_some() {
             return Ok(());
@@ -434,6 +491,12 @@ fn verify(
             && let Ok(leaf) = Leaf::decode(bytes)
         {
             notes.push((position, kind, leaf.payload));
+        }
+        if let Some(LeafKind::Label | LeafKind::Receipt | LeafKind::Permit | LeafKind::Approval) =
+            Leaf::kind_of(bytes)
+            && let Ok(leaf) = Leaf::decode(bytes)
+        {
+            gate_leaves.push(leaf);
         }
         Ok(())
     })?;
@@ -469,5 +532,6 @@ fn verify(
         state,
         replay: verified.replay,
         root_at_mark,
+        gate_leaves,
     })
 }

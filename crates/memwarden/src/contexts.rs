@@ -2,7 +2,7 @@
 
 use crate::{Handle, WardenError, draft, random};
 use memwarden_core::{
-    Authority, BeginPayload, ContextId, Digest, Echoes, Leaf, LeafKind, ObservePayload, REQUEST_LIFE_US,
+    Authority, BeginPayload, Channel, ContextId, Digest, Leaf, LeafKind, ObservePayload, REQUEST_LIFE_US,
     RequestPayload, Role, Status, Timestamp, Window,
 };
 use std::str::FromStr;
@@ -26,7 +26,9 @@ pub struct Opened {
 
 impl std::fmt::Debug for Opened {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("context", &self.context).finish_non_exhaustive()
+        f.debug_struct("Opened")
+            .field("context", &self.context)
+            .finish_non_exhaustive()
     }
 }
 
@@ -38,7 +40,9 @@ impl Handle {
     pub fn begin(&self) -> Result<Opened, WardenError> {
         let context = ContextId::from_bytes(random::bytes()?);
         let token: [u8; 16] = random::bytes()?;
-        let payload = BeginPayload { token: Digest::of(&token) };
+        let payload = BeginPayload {
+            token: Digest::of(&token),
+        };
         self.label(context, payload.encode(), Authority::Act, Status::Active)?;
         let token = ContextId::from_bytes(token).to_string();
         Ok(Opened { context, token })
@@ -49,17 +53,24 @@ impl Handle {
     /// # Errors
     /// A token that is malformed, forged, expired, of an ended context, or opened with another credential.
     pub fn within(&self, token: &str) -> Result<Self, WardenError> {
-        let refused = |reason: &str| WardenError::Context { reason: reason.to_owned() };
+        let refused = |reason: &str| WardenError::Context {
+            reason: reason.to_owned(),
+        };
         let bytes = ContextId::from_str(token)
             .map_err(|_| refused("the token is malformed: expected 32 hexadecimal digits, lower case"))?;
         self.facts()?;
-        let found = self.warden.with_facts(|facts| facts.context_of(&Digest::of(bytes.as_bytes())));
+        let found = self
+            .warden
+            .with_facts(|facts| facts.context_of(&Digest::of(bytes.as_bytes())));
         let context = found.ok_or_else(|| refused("no context has this token"))?;
         let window = self.window(&context)?;
         if window.opened_by != self.principal.id {
             return Err(refused("no context has this token"));
         }
-        Ok(Self { context: Some(context), ..self.clone() })
+        Ok(Self {
+            context: Some(context),
+            ..self.clone()
+        })
     }
 
     /// The context this handle acts in.
@@ -72,7 +83,11 @@ impl Handle {
     #[must_use]
     pub fn current_label(&self) -> Authority {
         let now = self.warden.now();
-        self.warden.chain.replay().origin().label_of(self.context.as_ref(), &self.principal.id, now)
+        self.warden
+            .chain
+            .replay()
+            .origin()
+            .label_of(self.context.as_ref(), &self.principal.id, now)
     }
 
     /// Ends the context of this handle: its token stops working.
@@ -82,7 +97,10 @@ impl Handle {
     pub fn end(&self) -> Result<(), WardenError> {
         let context = self.require_context("end")?;
         let label = self.window(&context)?.label;
-        let payload = ObservePayload { source: "end".to_owned(), digest: Digest::of(b"") };
+        let payload = ObservePayload {
+            source: "end".to_owned(),
+            digest: Digest::of(b""),
+        };
         self.label(context, payload.encode(), label, Status::Retired)
     }
 
@@ -100,7 +118,11 @@ impl Handle {
     ) -> Result<Timestamp, WardenError> {
         let vouches = self.warden.chain.registry().attests_roles(&self.principal.id);
         if self.warden.mechanisms.request_role && !vouches {
-            self.require_roles("request", &[Role::Owner, Role::User], "the owner, a user, or a key that vouches for roles")?;
+            self.require_roles(
+                "request",
+                &[Role::Owner, Role::User],
+                "the owner, a user, or a key that vouches for roles",
+            )?;
         }
         self.window(&context)?;
         if text.trim().is_empty() || text.len() > MAX_REQUEST_BYTES || text.contains('\0') {
@@ -118,7 +140,11 @@ impl Handle {
             });
         }
         let expires = Timestamp::from_micros(self.warden.now().as_micros().saturating_add(REQUEST_LIFE_US));
-        let payload = RequestPayload { text: text.to_owned(), tools: tools.map(<[String]>::to_vec), expires };
+        let payload = RequestPayload {
+            text: text.to_owned(),
+            tools: tools.map(<[String]>::to_vec),
+            expires,
+        };
         self.label(context, payload.encode(), Authority::Act, Status::Active)?;
         Ok(expires)
     }
@@ -138,34 +164,44 @@ impl Handle {
             });
         }
         let label = self.window(&context)?.label;
-        let trusted = self.warden.policy().tools.get(source).is_some_and(|tool| tool.trusted);
+        let trusted = self
+            .warden
+            .policy()
+            .tools
+            .get(source)
+            .is_some_and(|tool| tool.trusted);
         let authority = if trusted { label } else { Authority::None };
-        let payload = ObservePayload { source: source.to_owned(), digest };
+        let payload = ObservePayload {
+            source: source.to_owned(),
+            digest,
+        };
         self.label(context, payload.encode(), authority, Status::Active)?;
         Ok(label.min(authority))
     }
 
-    /// Whether the label of context or hour lowers what this handle writes, and to what.
-    pub(crate) fn write_label(&self, is_direct: bool) -> Authority {
-        let mechanisms = &self.warden.mechanisms;
-        let skips = match self.principal.role {
-            // What a person typed passed through no model.
-            Role::Owner | Role::User => is_direct,
-            Role::Tool => {
-                let policy = self.warden.policy();
-                let rule = policy.tools.get(&self.principal.name).copied().unwrap_or_default();
-                rule.trusted && (rule.echoes == Echoes::Never || !mechanisms.echo_label)
-            }
-            _ => false,
-        };
-        if skips || !mechanisms.labels { Authority::Act } else { self.current_label() }
+    /// The label that a write of this handle takes.
+    pub(crate) fn write_label(&self, channel: Channel) -> Authority {
+        let mechanisms = self.warden.mechanisms;
+        let applies = self
+            .warden
+            .chain
+            .registry()
+            .label_applies(&self.principal.id, channel, mechanisms);
+        if applies && mechanisms.labels {
+            self.current_label()
+        } else {
+            Authority::Act
+        }
     }
 
     /// The highest authority that this principal can write.
     pub(crate) fn class(&self) -> Authority {
-        let trusted = self.principal.role == Role::Tool
-            && self.warden.policy().tools.get(&self.principal.name).is_some_and(|tool| tool.trusted);
-        if trusted { Authority::Act } else { self.principal.role.class() }
+        self.warden.chain.registry().class_of(&self.principal)
+    }
+
+    /// What this handle's wish counts for: its class, lowered by the label.
+    pub(crate) fn acting(&self) -> Authority {
+        self.class().min(self.write_label(Channel::Direct))
     }
 
     pub(crate) fn require_context(&self, verb: &'static str) -> Result<ContextId, WardenError> {
@@ -178,9 +214,11 @@ impl Handle {
     pub(crate) fn window(&self, context: &ContextId) -> Result<Window, WardenError> {
         let now = self.warden.now();
         let window = self.warden.chain.replay().origin().window(context).copied();
-        window.filter(|window| window.is_open(now)).ok_or_else(|| WardenError::Context {
-            reason: format!("context {context} is not open: it ended, expired, or was never opened"),
-        })
+        window
+            .filter(|window| window.is_open(now))
+            .ok_or_else(|| WardenError::Context {
+                reason: format!("context {context} is not open: it ended, expired, or was never opened"),
+            })
     }
 
     /// Brings the facts up to the newest entry.
@@ -209,5 +247,8 @@ impl Handle {
 
 /// Whether a leaf carries evidence whose words the gate may need.
 pub(crate) fn feeds_the_gate(leaf: &Leaf) -> bool {
-    matches!(leaf.kind, LeafKind::Label | LeafKind::Receipt | LeafKind::Permit | LeafKind::Approval)
+    matches!(
+        leaf.kind,
+        LeafKind::Label | LeafKind::Receipt | LeafKind::Permit | LeafKind::Approval
+    )
 }

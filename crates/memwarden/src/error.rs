@@ -68,6 +68,12 @@ pub enum WardenError {
         /// Who may.
         needs: &'static str,
     },
+    /// A context that is not open, or a verb that needs one.
+    #[error("context: {reason}")]
+    Context {
+        /// What is wrong.
+        reason: String,
+    },
     /// No such record.
     #[error("record {record} is not in this store")]
     NotFound {

@@ -9,9 +9,9 @@ use crate::WardenError;
 use crate::chain::Chain;
 use memwarden_core::log::Snapshot;
 use memwarden_core::{
-    APPROVAL_LIFE_US, ApprovalPayload, BeginPayload, CONTEXT_LIFE_US, CanonicalValue, ContextId, Digest, Leaf,
-    LeafKind, Outcome, PERMIT_LIFE_US, PermitPayload, PrincipalId, ReceiptFact, ReceiptPayload, RecordId,
-    RequestFact, RequestPayload, Status, Subject, Timestamp, commitment, tokens,
+    APPROVAL_LIFE_US, ApprovalPayload, BeginPayload, CONTEXT_LIFE_US, CanonicalValue, ContextId, Digest,
+    Leaf, LeafKind, Outcome, PERMIT_LIFE_US, PermitPayload, PrincipalId, ReceiptFact, ReceiptPayload,
+    RecordId, RequestFact, RequestPayload, Status, Subject, Timestamp, commitment, tokens,
 };
 use std::collections::HashMap;
 
@@ -47,14 +47,24 @@ pub(crate) struct Facts {
     permits: HashMap<RecordId, Permit>,
     approvals: HashMap<RecordId, ApprovalPayload>,
     swept: Timestamp,
+    /// Which verification of the whole log the facts come from.
+    generation: u64,
 }
 
 impl Facts {
     /// Takes in the leaves that the chain has verified since the last call.
     pub(crate) fn catch_up(&mut self, chain: &Chain, snapshot: &mut dyn Snapshot) -> Result<(), WardenError> {
+        let generation = chain.generation();
+        if generation != self.generation {
+            *self = Self {
+                generation,
+                ..Self::default()
+            };
+        }
         let now = chain.replay().time();
-        loop {
-            let Some(leaf) = chain.next_gate_leaf() else { break };
+        let size = snapshot.head(chain.log)?.size;
+        // What came after this snapshot was opened is taken in by the next call.
+        while let Some(leaf) = chain.next_gate_leaf(size) {
             if now.as_micros().saturating_sub(leaf.time.as_micros()) > life(leaf.kind) {
                 continue;
             }
@@ -74,13 +84,17 @@ impl Facts {
 
     /// Receipts for a step and a subject, oldest first.
     pub(crate) fn receipts(&self, step: &str, subject: &Subject) -> &[Receipt] {
-        self.receipts.get(&(step.to_owned(), subject.clone())).map_or(&[], Vec::as_slice)
+        self.receipts
+            .get(&(step.to_owned(), subject.clone()))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// All receipts.
     pub(crate) fn all_receipts(&self) -> impl Iterator<Item = (&str, &Subject, &Receipt)> {
         self.receipts.iter().flat_map(|((step, subject), receipts)| {
-            receipts.iter().map(move |receipt| (step.as_str(), subject, receipt))
+            receipts
+                .iter()
+                .map(move |receipt| (step.as_str(), subject, receipt))
         })
     }
 
@@ -162,9 +176,14 @@ impl Facts {
             epoch: leaf.epoch,
             issuer: leaf.principal,
             tool: words.tool,
-            output: output.map(|(name, value)| (name.clone(), CanonicalValue::of_text(value))).collect(),
+            output: output
+                .map(|(name, value)| (name.clone(), CanonicalValue::of_text(value)))
+                .collect(),
         };
-        self.receipts.entry((words.step, words.subject)).or_default().push(receipt);
+        self.receipts
+            .entry((words.step, words.subject))
+            .or_default()
+            .push(receipt);
     }
 
     fn take_permit(&mut self, leaf: &Leaf, bytes: &[u8]) {
@@ -204,7 +223,8 @@ impl Facts {
         }
         self.requests.retain(|_, requests| !requests.is_empty());
         // A redeemed permit explains a receipt that follows it: kept as long as its context.
-        self.permits.retain(|_, permit| alive(permit.expires, CONTEXT_LIFE_US));
+        self.permits
+            .retain(|_, permit| alive(permit.expires, CONTEXT_LIFE_US));
         self.approvals.retain(|_, approval| approval.expires > now);
     }
 }

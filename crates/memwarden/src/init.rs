@@ -6,7 +6,8 @@ use crate::scribe::Scribe;
 use crate::warden::DEFAULT_TENANT;
 use crate::witness::{Advance, Seen, Witness};
 use crate::{
-    Clock, Credential, Places, SystemClock, Warden, WardenError, credential_path, draft, keys, random,
+    Clock, Credential, Mechanisms, Places, SystemClock, Warden, WardenError, credential_path, draft, keys,
+    random,
 };
 use memwarden_core::log::{Draft, LogRow, Records};
 use memwarden_core::{
@@ -118,6 +119,7 @@ impl Warden {
         let place = Arc::new(Place {
             anchor: Anchor::new(store.path())?,
             keys: key_directory.clone(),
+            mechanisms: Mechanisms::default(),
         });
         let key = signer.verifier().clone();
         let chain = Arc::new(Chain::empty(row.id, origin, key, policy, place));

@@ -10,7 +10,7 @@
 //! use memwarden::{Entry, Places, Query, Role, Warden};
 //!
 //! let places = Places::within(dir.path().join("store"), dir.path().join("keys"), dir.path().join("witness"));
-//! let made = Warden::init(&places, &memwarden::guard::preset("annotate").unwrap())?;
+//! let made = Warden::init(&places, &memwarden::guard::preset("warden").unwrap())?;
 //! let warden = Warden::open(&places)?;
 //! let agent = warden.handle(&made.credential(Role::Agent)?)?;
 //!
@@ -22,26 +22,33 @@
 //! # }
 //! ```
 
+mod actions;
 mod anchor;
 mod chain;
 mod clock;
+mod contexts;
 mod credential;
 mod draft;
 mod error;
+mod facts;
 mod init;
 mod integrity;
 mod keys;
+mod mechanisms;
 mod owner;
 mod places;
 mod proofs;
 mod random;
 mod recall;
+mod receipts;
 mod registry;
 mod remember;
 mod render;
 mod restore;
 mod review;
 mod scribe;
+mod shelf;
+mod standing;
 mod status;
 mod sweep;
 mod view;
@@ -49,12 +56,15 @@ mod warden;
 mod witness;
 mod writer;
 
+pub use actions::{Approved, Authorized};
 pub use clock::{Clock, SystemClock};
+pub use contexts::Opened;
 pub use credential::Credential;
 pub use error::{Damage, WardenError};
 pub use init::Made;
 pub use integrity::{Depth, IntegrityReport, Trust};
 pub use keys::credential_path;
+pub use mechanisms::Mechanisms;
 pub use memwarden_core as core;
 pub use memwarden_core::log::Retrieval;
 pub use memwarden_core::{
@@ -68,9 +78,11 @@ pub use owner::{PurgeReport, Purged};
 pub use places::Places;
 pub use proofs::Reveal;
 pub use recall::{Hit, MAX_K, Query, Recall};
+pub use receipts::{Executed, Receipted};
 pub use remember::{Remembered, WriteOptions};
 pub use render::visible;
 pub use restore::Restored;
 pub use review::{Change, Changed, Event};
+pub use standing::Endorsed;
 pub use status::{NamespaceStatus, StoreStatus};
 pub use warden::{Handle, Options, Probe, Warden};

@@ -7,7 +7,10 @@ use memwarden_core::GateChecks;
 
 /// The mechanisms of the origin half, each on by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "a table of switches, one for each mechanism")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "a table of switches, one for each mechanism"
+)]
 pub struct Mechanisms {
     /// The gate's checks.
     pub gate: GateChecks,

@@ -176,6 +176,10 @@ impl Handle {
         let policy = memwarden_guard::parse(&policy.source).map_err(|error| WardenError::Policy {
             reason: error.to_string(),
         })?;
+        let steps = self.warden.chain.registry().count(Role::Step);
+        memwarden_guard::check_steps(&policy, steps).map_err(|error| WardenError::Policy {
+            reason: error.to_string(),
+        })?;
         let bytes = PolicyPayload {
             source: policy.source.clone(),
         }

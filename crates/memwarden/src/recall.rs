@@ -1,12 +1,15 @@
 //! `recall`: candidates, checks against the log, read stages, the best k with their provenance.
 
+use crate::facts::passed;
 use crate::remember::{NamespaceView, inherited_taint};
+use crate::render::Claim;
+use crate::shelf::{Kept, Shelf};
 use crate::view::{LazyView, checks_enabled};
 use crate::{Handle, WardenError, draft, random, render};
 use memwarden_core::log::{NamespaceRow, Retrieval, Search};
 use memwarden_core::{
-    Authority, Finding, Kind, LeafKind, Namespace, RecallPayload, Record, StageName, Status, Timestamp,
-    Verdict,
+    Authority, Finding, Kind, LeafKind, Namespace, OriginMode, RecallPayload, Record, StageName, Status,
+    Timestamp, Verdict,
 };
 use memwarden_guard::{Candidate as Screened, Phase, Writer};
 use std::collections::BTreeMap;
@@ -59,6 +62,8 @@ pub struct Hit {
     pub writer: Option<String>,
     /// What the read stages saw.
     pub findings: Vec<Finding>,
+    /// Log positions of passed receipts about its subject, newest first, if it tells of work done.
+    pub receipts: Vec<u64>,
     /// The text as it may be shown to a model: inert, with its provenance.
     pub rendered: String,
 }
@@ -72,6 +77,8 @@ pub struct Recall {
     pub block: String,
     /// How many candidates each read stage withheld. Their text and ids stay here.
     pub withheld: BTreeMap<StageName, u64>,
+    /// Records that say word for word what a served one says; they are shown once.
+    pub collapsed: u64,
     /// The lowest authority of what was served.
     pub label: Authority,
     /// Log size at the moment of the view.
@@ -86,6 +93,9 @@ impl Handle {
     /// ([`WardenError::Tampered`]): nothing of that namespace is served until it is mended.
     pub fn recall(&self, namespace: &Namespace, query: &Query) -> Result<Recall, WardenError> {
         check(query)?;
+        if let Some(context) = self.context {
+            self.window(&context)?;
+        }
         let warden = &self.warden;
         let mut view = warden.view()?;
         let row = view.namespace(namespace)?;
@@ -93,14 +103,14 @@ impl Handle {
         let now = warden.now();
         let view = LazyView::opened(warden, view);
         let mut withheld = BTreeMap::new();
-        let mut hits: Vec<Hit> = Vec::with_capacity(query.k);
+        let mut shelf = Shelf::new(query.k, warden.policy().origin);
         let mut wanted = query.k + 8;
         let mut done = 0;
         loop {
             let candidates = self.candidates(&view, &row, query, wanted)?;
             let exhausted = candidates.len() < wanted;
             for candidate in candidates.iter().skip(done) {
-                if hits.len() == query.k {
+                if shelf.is_full() {
                     break;
                 }
                 let Some(record) = self.serveable(&view, &row, candidate.row, now)? else {
@@ -108,30 +118,38 @@ impl Handle {
                 };
                 match self.screen(&view, &row, record, &mut withheld)? {
                     None => {}
-                    Some((record, findings)) => {
-                        hits.push(self.hit(record, findings, candidate.score, hits.len() + 1));
-                    }
+                    Some((record, findings)) => shelf.put(record, findings, candidate.score),
                 }
             }
             done = candidates.len();
-            if exhausted || hits.len() == query.k {
+            if exhausted || shelf.is_full() {
                 break;
             }
             wanted *= 2;
         }
-        let position = view.with(|view| Ok(view.size))?;
+        let position = view.with(|view| {
+            warden.catch_up_facts(&mut *view.snapshot)?;
+            Ok(view.size)
+        })?;
         drop(view);
-        self.account(&row, query, &hits)?;
+        let (kept, collapsed) = shelf.take();
+        let hits: Vec<Hit> = kept
+            .into_iter()
+            .enumerate()
+            .map(|(at, kept)| self.hit(kept, at + 1, now))
+            .collect();
         let label = hits
             .iter()
             .map(|hit| hit.record.effective)
             .min()
             .unwrap_or(Authority::Act);
+        self.account(&row, query, &hits, label)?;
         let block = render::block(&hits, &random::bytes()?);
         Ok(Recall {
             hits,
             block,
             withheld,
+            collapsed,
             label,
             position,
         })
@@ -224,25 +242,61 @@ impl Handle {
         Ok(Some((record, screening.findings)))
     }
 
-    fn hit(&self, record: Record, findings: Vec<Finding>, score: f64, rank: usize) -> Hit {
+    fn hit(&self, kept: Kept, rank: usize, now: Timestamp) -> Hit {
+        let Kept {
+            record,
+            findings,
+            score,
+        } = kept;
         let writer = self
             .warden
             .principal(&record.principal)
             .map(|principal| principal.name);
-        let rendered = render::record(&record, writer.as_deref());
+        let tells_of_work = self.warden.guard.looks_like_reasoning(&record.entry);
+        let receipts = if tells_of_work {
+            self.receipts_about(&record, now)
+        } else {
+            Vec::new()
+        };
+        let claim = tells_of_work.then(|| receipts.first().map_or(Claim::Unproven, |at| Claim::Receipt(*at)));
+        let rendered = render::record(&record, writer.as_deref(), claim);
         Hit {
             record,
             score,
             rank,
             writer,
             findings,
+            receipts,
             rendered,
         }
     }
 
-    /// Leaves an entry in the log that says what was asked and served. Nothing falls in this version, so the
-    /// entry waits for the next commit, at most a second.
-    fn account(&self, namespace: &NamespaceRow, query: &Query, hits: &[Hit]) -> Result<(), WardenError> {
+    /// Passed receipts of this epoch about a record's subject that still count, newest first.
+    fn receipts_about(&self, record: &Record, now: Timestamp) -> Vec<u64> {
+        let Some(subject) = record.entry.subject.as_deref() else {
+            return Vec::new();
+        };
+        let epoch = self.warden.chain.replay().epoch();
+        let mut found: Vec<u64> = self.warden.with_facts(|facts| {
+            let about = facts.all_receipts().filter(|(_, of, receipt)| {
+                of.id == subject && passed(receipt) && receipt.epoch == epoch && receipt.fact.expires > now
+            });
+            about.map(|(_, _, receipt)| receipt.fact.position).collect()
+        });
+        found.sort_unstable_by(|a, b| b.cmp(a));
+        found
+    }
+
+    /// Leaves an entry in the log that says what was asked and served. One that lowers the label of the context,
+    /// or of the principal's last hour, is durable before anything is served; the others wait for the next
+    /// commit, at most a second.
+    fn account(
+        &self,
+        namespace: &NamespaceRow,
+        query: &Query,
+        hits: &[Hit],
+        label: Authority,
+    ) -> Result<(), WardenError> {
         let served = hits.iter().map(|hit| hit.record.id).collect();
         let bytes = RecallPayload {
             query: query.text.clone(),
@@ -253,7 +307,14 @@ impl Handle {
         let at = self.warden.now();
         let mut draft = draft::note(LeafKind::Recall, Some(&self.principal), bytes, policy, at)?;
         draft.leaf.namespace = Some(namespace.id);
-        self.warden.writer.defer(draft);
+        draft.leaf.context = self.context;
+        draft.leaf.authority = label;
+        let lowers = self.warden.policy().origin == OriginMode::Enforced && label < self.current_label();
+        if lowers {
+            self.warden.writer.commit(vec![draft])?;
+        } else {
+            self.warden.writer.defer(draft);
+        }
         Ok(())
     }
 }

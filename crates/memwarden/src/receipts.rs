@@ -1,9 +1,9 @@
 //! Receipts: a step says that it ran, on which very bytes, and how it ended.
 
-use crate::{Handle, WardenError, draft, random};
+use crate::{Handle, WardenError, draft};
 use memwarden_core::{
-    ContextId, Digest, Finding, LeafKind, Outcome, RECEIPT_LIFE_US, ReceiptPayload, Role, Score, Severity, Subject,
-    Timestamp, commitment, encode_findings,
+    ContextId, Digest, Finding, LeafKind, Outcome, RECEIPT_LIFE_US, ReceiptPayload, Role, Score, Severity,
+    Subject, Timestamp,
 };
 
 /// Longest name, id or output value in bytes.
@@ -55,14 +55,25 @@ impl Handle {
             self.require_roles("receipt", &[Role::Step], "a step")?;
         }
         check(executed)?;
-        if self.warden.chain.replay().origin().window(&executed.context).is_none() {
+        if self
+            .warden
+            .chain
+            .replay()
+            .origin()
+            .window(&executed.context)
+            .is_none()
+        {
             return Err(WardenError::Context {
-                reason: format!("context {} was never opened, or is over a day old", executed.context),
+                reason: format!(
+                    "context {} was never opened, or is over a day old",
+                    executed.context
+                ),
             });
         }
         let now = self.warden.now();
         let life = executed.life_us.unwrap_or(RECEIPT_LIFE_US);
         let expires = Timestamp::from_micros(now.as_micros().saturating_add(life));
+        let findings = self.alerts(executed)?;
         let payload = ReceiptPayload {
             step: executed.step.clone(),
             subject: executed.subject.clone(),
@@ -71,16 +82,23 @@ impl Handle {
             expires,
             output: executed.output.clone(),
             tool: executed.tool.clone(),
+            alert: findings.first().map(|finding| finding.reason.clone()),
         };
-        let findings = self.alerts(executed)?;
         let policy = self.warden.chain.registry().policy_hash();
-        let mut draft = draft::note(LeafKind::Receipt, Some(&self.principal), payload.encode(), policy, now)?;
+        let mut draft = draft::note(
+            LeafKind::Receipt,
+            Some(&self.principal),
+            payload.encode(),
+            policy,
+            now,
+        )?;
         draft.leaf.context = Some(executed.context);
-        if !findings.is_empty() {
-            draft.leaf.findings = Some(commitment(&random::salt()?, &encode_findings(&findings)));
-        }
         let placed = self.warden.writer.commit(vec![draft])?;
-        Ok(Receipted { position: placed.first().map_or(0, |placed| placed.position), expires, findings })
+        Ok(Receipted {
+            position: placed.first().map_or(0, |placed| placed.position),
+            expires,
+            findings,
+        })
     }
 
     /// A listed action that ran although nobody redeemed a permit for it.
@@ -90,7 +108,10 @@ impl Handle {
             return Ok(Vec::new());
         };
         self.facts()?;
-        if self.warden.with_facts(|facts| facts.was_redeemed(&executed.context, &rule.tool)) {
+        if self
+            .warden
+            .with_facts(|facts| facts.was_redeemed(&executed.context, &rule.tool))
+        {
             return Ok(Vec::new());
         }
         Ok(vec![Finding {
@@ -99,7 +120,10 @@ impl Handle {
             severity: Severity::High,
             score: Score::MAX,
             span: None,
-            reason: format!("action `{}` ran in this context without a redeemed permit", rule.tool),
+            reason: format!(
+                "action `{}` ran in this context without a redeemed permit",
+                rule.tool
+            ),
         }])
     }
 }
@@ -132,7 +156,10 @@ fn check(executed: &Executed) -> Result<(), WardenError> {
         text("output", name)?;
         text("output", value)?;
     }
-    if executed.life_us.is_some_and(|life| life == 0 || life > MAX_LIFE_US) {
+    if executed
+        .life_us
+        .is_some_and(|life| life == 0 || life > MAX_LIFE_US)
+    {
         return Err(WardenError::BadInput {
             field: "life",
             given: executed.life_us.unwrap_or_default().to_string(),

@@ -1,13 +1,14 @@
 //! Who may act and by which policy: read from the log's payloads, each checked against its leaf.
 
-use crate::{Credential, WardenError};
+use crate::{Credential, Mechanisms, WardenError};
 use memwarden_core::log::{SaltedPayload, Snapshot};
 use memwarden_core::{
-    Digest, KeyPayload, LeafKind, LogId, Policy, PolicyPayload, Principal, PrincipalId, RotationPayload,
-    commitment,
+    Authority, Channel, Digest, Echoes, Endorsement, KeyPayload, LeafKind, LogId, OriginMode, Policy,
+    PolicyPayload, Principal, PrincipalId, RecordId, Replay, Revocation, RevocationPayload, Role,
+    RotationPayload, Standing, commitment, endorsed,
 };
 use memwarden_ledger::Rotation;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use subtle::ConstantTimeEq as _;
 
@@ -15,6 +16,7 @@ use subtle::ConstantTimeEq as _;
 struct Registered {
     principal: Principal,
     secret: Digest,
+    attest_roles: bool,
 }
 
 /// Principals and policy of one log.
@@ -23,6 +25,8 @@ pub(crate) struct Registry {
     principals: HashMap<PrincipalId, Registered>,
     policy: Arc<Policy>,
     policy_hash: Digest,
+    /// Revocations by the log position at which they stand; one that was undone is gone.
+    revocations: BTreeMap<u64, Revocation>,
 }
 
 impl Registry {
@@ -34,6 +38,7 @@ impl Registry {
     ) -> Result<Self, WardenError> {
         let mut principals = HashMap::new();
         let mut policy = None;
+        let mut revocations = BTreeMap::new();
         for (position, kind, digest) in notes {
             if *kind == LeafKind::Epoch {
                 continue;
@@ -58,13 +63,37 @@ impl Registry {
                     Registered {
                         principal,
                         secret: key.secret,
+                        attest_roles: key.attest_roles,
                     },
                 );
+            } else if let Ok(revoked) = RevocationPayload::decode(&payload.bytes) {
+                match revoked.undoes {
+                    Some(undone) => {
+                        revocations.remove(&undone);
+                    }
+                    None => {
+                        let RevocationPayload {
+                            principal,
+                            since,
+                            until,
+                            ..
+                        } = revoked;
+                        revocations.insert(
+                            *position,
+                            Revocation {
+                                principal,
+                                since,
+                                until,
+                            },
+                        );
+                    }
+                }
             }
         }
         let policy = policy.ok_or_else(|| WardenError::unverified("the log holds no policy"))?;
         Ok(Self {
             principals,
+            revocations,
             ..Self::with_policy(policy)
         })
     }
@@ -76,6 +105,117 @@ impl Registry {
             principals: HashMap::new(),
             policy: Arc::new(policy),
             policy_hash,
+            revocations: BTreeMap::new(),
+        }
+    }
+
+    /// Whether a key vouches that `role: user` in its messages came from a user.
+    pub(crate) fn attests_roles(&self, id: &PrincipalId) -> bool {
+        self.principals
+            .get(id)
+            .is_some_and(|registered| registered.attest_roles)
+    }
+
+    /// Whether the label of context or hour lowers what a principal writes.
+    pub(crate) fn label_applies(&self, id: &PrincipalId, channel: Channel, mechanisms: Mechanisms) -> bool {
+        if self.policy.origin == OriginMode::Off {
+            return false;
+        }
+        let Some(principal) = self.principal(id) else {
+            return true;
+        };
+        match principal.role {
+            // What a person typed passed through no model.
+            Role::Owner | Role::User => channel != Channel::Direct,
+            Role::Tool => {
+                let rule = self
+                    .policy
+                    .tools
+                    .get(&principal.name)
+                    .copied()
+                    .unwrap_or_default();
+                !(rule.trusted && (rule.echoes == Echoes::Never || !mechanisms.echo_label))
+            }
+            _ => true,
+        }
+    }
+
+    /// The highest authority that a principal can write.
+    pub(crate) fn class_of(&self, principal: &Principal) -> Authority {
+        let trusted = principal.role == Role::Tool
+            && self
+                .policy
+                .tools
+                .get(&principal.name)
+                .is_some_and(|tool| tool.trusted);
+        if trusted {
+            Authority::Act
+        } else {
+            principal.role.class()
+        }
+    }
+
+    /// The revocation in force that stands at a log position.
+    pub(crate) fn revocation_at(&self, position: u64) -> Option<Revocation> {
+        self.revocations.get(&position).copied()
+    }
+
+    /// How many principals have a role.
+    pub(crate) fn count(&self, role: Role) -> usize {
+        self.principals
+            .values()
+            .filter(|registered| registered.principal.role == role)
+            .count()
+    }
+
+    /// Endorsers of different domains that a record needs: as the policy says, or 2, or 1 in a store whose
+    /// principals share one domain.
+    pub(crate) fn endorsers_needed(&self) -> usize {
+        let domains: HashSet<&str> = self
+            .principals
+            .values()
+            .map(|registered| registered.principal.domain.as_str())
+            .collect();
+        let default = if domains.len() <= 1 { 1 } else { 2 };
+        self.policy
+            .endorse_k
+            .map_or(default, |k| usize::try_from(k).unwrap_or(usize::MAX))
+    }
+
+    /// What raises and caps authority now.
+    pub(crate) fn standing(&self, replay: &Replay, mechanisms: Mechanisms) -> Standing {
+        let revocations: Vec<Revocation> = self.revocations.values().copied().collect();
+        let revoked = Standing {
+            endorsed: HashSet::new(),
+            revocations,
+        };
+        let domain_of = |endorsement: &Endorsement| {
+            let principal = self.principal(&endorsement.principal)?;
+            let counts = principal.role.class() == Authority::Act
+                && !revoked.revokes(&endorsement.principal, endorsement.time);
+            counts.then(|| {
+                if mechanisms.endorsement_domains {
+                    principal.domain.clone()
+                } else {
+                    principal.id.to_string()
+                }
+            })
+        };
+        let parents_of = |record: &RecordId| {
+            replay
+                .expectation(record)
+                .map(|known| known.parents.to_vec())
+                .unwrap_or_default()
+        };
+        let endorsed = endorsed(
+            replay.endorsements(),
+            self.endorsers_needed(),
+            domain_of,
+            parents_of,
+        );
+        Standing {
+            endorsed,
+            revocations: revoked.revocations,
         }
     }
 

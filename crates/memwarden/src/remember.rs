@@ -4,10 +4,10 @@ use crate::view::{LazyView, View};
 use crate::{Handle, WardenError, draft, random};
 use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord, Refusal};
 use memwarden_core::{
-    Authority, Channel, Digest, Entry, Finding, Kind, LeafKind, Namespace, Record, RecordId, RecordPayload,
-    StageName, Status, StatusChange, Taint, Timestamp, Verdict, commitment, encode_findings,
+    Authority, Channel, Digest, Entry, Finding, Kind, LeafKind, Namespace, OriginMode, Record, RecordId,
+    RecordPayload, StageName, Status, StatusChange, Taint, Timestamp, Verdict, commitment, encode_findings,
 };
-use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer};
+use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer, declaration_mismatch};
 
 /// How deep declared parents are followed for the declared-source taint of the published guard.
 const MAX_TAINT_DEPTH: usize = 16;
@@ -92,8 +92,10 @@ impl Handle {
         loop {
             let prepared = self.prepare(&row, entry.clone(), options)?;
             let placed = match self.warden.writer.commit(prepared.drafts) {
-                // Another process loaded a policy: what it does not know was not screened by it.
-                Err(WardenError::Refused(Refusal::PolicyChanged)) if tries < POLICY_TRIES => {
+                // Another process loaded a policy, or the label fell: screen and weigh the entry anew.
+                Err(WardenError::Refused(Refusal::PolicyChanged | Refusal::LabelFell { .. }))
+                    if tries < POLICY_TRIES =>
+                {
                     tries += 1;
                     continue;
                 }
@@ -167,9 +169,16 @@ impl Handle {
             namespace,
             candidate: None,
         };
-        let screening = warden
+        let mut screening = warden
             .guard
             .screen(&policy, Phase::Write, &candidate, &counts, trust);
+        if policy.origin == OriginMode::Enforced && options.channel != Channel::Import {
+            // The declaration is never read for anything else.
+            let declared = entry.source.as_deref();
+            screening
+                .findings
+                .extend(declaration_mismatch(declared, self.principal.role));
+        }
         let status = match screening.verdict {
             Verdict::Admit | Verdict::Annotate | Verdict::Rewrite => Status::Active,
             Verdict::Quarantine => Status::Quarantined,
@@ -179,17 +188,20 @@ impl Handle {
         let mut drafts = Vec::with_capacity(2);
         let proposal_for = match options.supersedes {
             Some(old) if status == Status::Active => {
-                let (change, proposal) = self.supersede(namespace, old)?;
-                drafts.push(draft::status(
+                let (what, proposal) = self.supersede(namespace, old)?;
+                let mut change = draft::status(
                     &warden.chain,
                     Some(&self.principal),
                     old,
-                    change,
+                    what,
                     Some(id),
                     None,
                     "a newer record was written",
                     at,
-                )?);
+                )?;
+                change.leaf.authority = self.acting();
+                change.leaf.context = self.context;
+                drafts.push(change);
                 proposal
             }
             _ => None,
@@ -221,12 +233,12 @@ impl Handle {
         Ok(Prepared { drafts, remembered })
     }
 
-    /// Written authority: min(class, declared parents). What is imported has none.
+    /// Written authority: min(class, declared parents, label of the context or hour). What is imported has none.
     fn written_authority(&self, entry: &Entry, channel: Channel) -> Result<Authority, WardenError> {
         let class = if channel == Channel::Import {
             Authority::None
         } else {
-            self.principal.role.class()
+            self.class().min(self.write_label(channel))
         };
         let parents: Result<Vec<_>, _> = entry
             .parents
@@ -251,7 +263,7 @@ impl Handle {
                 expected: format!("a record of namespace `{}`", namespace.name),
             });
         }
-        if self.principal.role.class() >= known.effective() {
+        if self.acting() >= known.effective() || !self.warden.mechanisms.stronger_records {
             Ok((StatusChange::Supersede, None))
         } else {
             Ok((StatusChange::ProposeSupersede, Some(old)))
@@ -287,6 +299,7 @@ fn write_draft(
     leaf.namespace = Some(namespace.id);
     leaf.record = Some(id);
     leaf.channel = channel;
+    leaf.context = by.context;
     leaf.authority = written;
     leaf.status = status;
     leaf.parents.clone_from(&entry.parents);
@@ -330,9 +343,13 @@ impl StoreView for NamespaceView<'_, '_> {
         Ok(count.saturating_sub(u64::from(itself)))
     }
 
-    /// Nothing writes receipts in this version, so no entry is backed by one.
-    fn receipt_backed_entries(&self, _subject: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
+    fn receipt_backed_entries(&self, subject: Option<&str>) -> Result<u64, StageError> {
+        let entries = self.reasoning_entries(subject)?;
+        let backing = self.view.receipts_about(subject);
+        let backing = backing.map_err(|error| StageError::Unavailable {
+            reason: error.to_string(),
+        })?;
+        Ok(entries.min(backing))
     }
 }
 

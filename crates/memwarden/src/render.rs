@@ -7,13 +7,27 @@ use crate::recall::Hit;
 use memwarden_core::Record;
 use std::fmt::Write as _;
 
+/// What stands behind a record that tells of work done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// Nothing: the text only says so.
+    Unproven,
+    /// A passed receipt about the record's subject, at this log position.
+    Receipt(u64),
+}
+
 /// One record with a line of provenance.
-pub(crate) fn record(record: &Record, writer: Option<&str>) -> String {
+pub(crate) fn record(record: &Record, writer: Option<&str>, claim: Option<Claim>) -> String {
     let declared = record.entry.source.as_deref().map_or(String::new(), |source| {
         format!("; declares source `{}`", visible(source))
     });
+    let claim = match claim {
+        None => String::new(),
+        Some(Claim::Unproven) => "; claimed, no receipt".to_owned(),
+        Some(Claim::Receipt(position)) => format!("; receipt #{position}"),
+    };
     format!(
-        "[memory {} by {} ({}), authority {}, log entry {}{declared}]\n{}",
+        "[memory {} by {} ({}), authority {}, log entry {}{declared}{claim}]\n{}",
         record.id,
         visible(writer.unwrap_or("unknown")),
         record.channel,

@@ -116,7 +116,7 @@ impl Handle {
     /// A record that is not active.
     pub fn retire(&self, record: RecordId, reason: &str) -> Result<Changed, WardenError> {
         let effective = self.warden.expectation(record)?.effective();
-        let weaker = self.principal.role.class() < effective;
+        let weaker = self.acting() < effective && self.warden.mechanisms.stronger_records;
         let change = if weaker {
             StatusChange::ProposeRetire
         } else {
@@ -217,7 +217,7 @@ impl Handle {
         check_reason(reason)?;
         self.warden.expectation(record)?;
         let at = self.warden.now();
-        let draft = draft::status(
+        let mut draft = draft::status(
             &self.warden.chain,
             Some(&self.principal),
             record,
@@ -227,6 +227,8 @@ impl Handle {
             reason,
             at,
         )?;
+        draft.leaf.authority = self.acting();
+        draft.leaf.context = self.context;
         let status = draft.leaf.status;
         let placed = self.warden.writer.commit(vec![draft])?;
         let proposed = change == StatusChange::ProposeRetire;

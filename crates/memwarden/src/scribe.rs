@@ -4,13 +4,15 @@
 //! until [`Scribe::settle`] says that the commit is durable; a transaction that failed leaves no trace here,
 //! and one whose outcome is unknown shows up as unseen leaves at the next call.
 
+use crate::Mechanisms;
 use crate::chain::{Chain, Usage};
 use memwarden_core::log::{
     Body, Draft, LogTail, Refusal, SaltedPayload, SealError, Sealed, SealedLeaf, Sealer,
 };
 use memwarden_core::{
-    Authority, Digest, Leaf, LeafKind, PrincipalId, Quota, RecallPayload, RecordId, Replay, Status,
-    StatusChange, StatusPayload, leaf_hash,
+    APPROVAL_LIFE_US, Authority, ContextId, Digest, Leaf, LeafKind, PERMIT_LIFE_US, PermitPayload,
+    PrincipalId, Quota, RecallPayload, RecordId, Replay, Status, StatusChange, StatusPayload, Timestamp,
+    leaf_hash, takes_evidence_away,
 };
 use memwarden_ledger::{Checkpoint, SignerKey, Tree};
 use std::collections::{HashMap, HashSet};
@@ -56,6 +58,13 @@ struct Overlay<'a> {
     usage: HashMap<PrincipalId, Usage>,
     base: &'a HashMap<PrincipalId, Usage>,
     quota: Quota,
+    /// Grants and evidence after the earlier drafts of the same batch.
+    spent: HashSet<RecordId>,
+    evidence_mark: u64,
+    labels: HashMap<ContextId, Authority>,
+    now: Timestamp,
+    mechanisms: Mechanisms,
+    chain: &'a Chain,
 }
 
 impl Scribe {
@@ -135,7 +144,10 @@ impl Scribe {
 }
 
 const fn touches_registry(kind: LeafKind) -> bool {
-    matches!(kind, LeafKind::Key | LeafKind::Policy | LeafKind::Epoch)
+    matches!(
+        kind,
+        LeafKind::Key | LeafKind::Policy | LeafKind::Epoch | LeafKind::Approval
+    )
 }
 
 impl Sealer for Scribe {
@@ -177,6 +189,10 @@ impl Sealer for Scribe {
                 "the checkpoint in the store is not the one that was verified".to_owned(),
             ));
         }
+        if *self.signer.verifier() != state.key {
+            // A reader learned of a rotation by another process; the writer reads its key anew and comes again.
+            return Err(unverified("the signing key was rotated".to_owned()));
+        }
         let replay = self.chain.replay();
         let usage = self.chain.usage();
         let mut overlay = Overlay {
@@ -187,6 +203,12 @@ impl Sealer for Scribe {
             usage: HashMap::new(),
             base: &usage,
             quota: self.chain.registry().policy().quota,
+            spent: HashSet::new(),
+            evidence_mark: replay.origin().evidence_mark(),
+            labels: HashMap::new(),
+            now: replay.time(),
+            mechanisms: self.chain.mechanisms(),
+            chain: &self.chain,
         };
         let mut tree = state.tree.clone();
         let (mut time, mut epoch) = (replay.time(), replay.epoch());
@@ -205,8 +227,8 @@ impl Sealer for Scribe {
                 continue;
             }
             for draft in group {
-                overlay.apply(draft);
                 time = time.max(draft.leaf.at);
+                overlay.apply(draft, tree.size(), time);
                 epoch += u32::from(draft.leaf.kind == LeafKind::Epoch);
                 let leaf = draft.leaf.place(tail.log, epoch, tree.size(), time);
                 let bytes = leaf.encode();
@@ -284,6 +306,10 @@ impl Overlay<'_> {
                 _ => Ok(()),
             },
             (Body::Note(payload), _) if draft.leaf.kind == LeafKind::Recall => self.check_recall(payload),
+            (Body::Note(payload), Some(id)) if draft.leaf.kind == LeafKind::Permit => {
+                self.check_permit(draft, id, payload)
+            }
+            (Body::Note(_), _) if draft.leaf.kind == LeafKind::Label => self.check_label(draft),
             _ => Ok(()),
         }
     }
@@ -312,6 +338,17 @@ impl Overlay<'_> {
         if self.policy.is_some_and(|policy| policy != draft.leaf.policy) {
             return Err(Refusal::PolicyChanged);
         }
+        if let Some(record) = draft.leaf.record
+            && let Ok(standing) = self.standing(&record)
+        {
+            let expected = "a new id";
+            return Err(Refusal::WrongStatus {
+                record,
+                status: standing.status,
+                expected,
+            });
+        }
+        self.check_write_label(draft)?;
         for parent in &draft.leaf.parents {
             let standing = self.standing(parent)?;
             if standing.status != Status::Active {
@@ -367,7 +404,7 @@ impl Overlay<'_> {
             StatusChange::Retire | StatusChange::Supersede => {
                 needs(&[Status::Active], "active")?;
                 // Invariant 11: a stronger record is never hidden by a weaker principal.
-                if draft.leaf.authority < standing.effective {
+                if self.mechanisms.stronger_records && draft.leaf.authority < standing.effective {
                     return Err(Refusal::TooWeak {
                         record,
                         record_authority: standing.effective,
@@ -380,7 +417,9 @@ impl Overlay<'_> {
         }
     }
 
-    fn apply(&mut self, draft: &Draft) {
+    fn apply(&mut self, draft: &Draft, position: u64, time: Timestamp) {
+        self.now = time;
+        self.apply_origin(draft, position);
         if draft.leaf.kind == LeafKind::Policy {
             self.policy = Some(draft.leaf.policy);
         }
@@ -411,6 +450,124 @@ impl Overlay<'_> {
                 self.isolated.insert(record);
             }
             Body::Note(_) => {}
+        }
+    }
+}
+
+/// What contexts, permits and approvals allow, after the earlier drafts of the same batch.
+impl Overlay<'_> {
+    fn apply_origin(&mut self, draft: &Draft, position: u64) {
+        if takes_evidence_away(draft.leaf.kind) {
+            self.evidence_mark = position + 1;
+        }
+        let leaf = &draft.leaf;
+        match leaf.kind {
+            LeafKind::Permit => {
+                self.spent.extend(leaf.parents.iter().copied());
+                if leaf.status == Status::Retired {
+                    self.spent.extend(leaf.record);
+                }
+            }
+            LeafKind::Label | LeafKind::Recall => {
+                if let Some(context) = leaf.context {
+                    let label = self.label(&context).unwrap_or(Authority::Act).min(leaf.authority);
+                    self.labels.insert(context, label);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn label(&self, context: &ContextId) -> Option<Authority> {
+        let known = self.labels.get(context).copied();
+        known.or_else(|| self.replay.origin().window(context).map(|window| window.label))
+    }
+
+    /// A decision rests on evidence that is still there, and what works once was not used before.
+    fn check_permit(&self, draft: &Draft, id: RecordId, payload: &SaltedPayload) -> Result<(), Refusal> {
+        let origin = self.replay.origin();
+        let now = self.now.max(draft.leaf.at);
+        if draft.leaf.status == Status::Retired && origin.permit_grant(&id).is_some() {
+            if self.mechanisms.permit_once {
+                self.check_grant("permit", id, origin.permit_grant(&id), PERMIT_LIFE_US, now)?;
+            }
+            return Ok(());
+        }
+        if draft.leaf.status != Status::Active {
+            return Ok(());
+        }
+        let decided_at = PermitPayload::decode(&payload.bytes).map_or(0, |payload| payload.decided_at);
+        if self.evidence_mark > decided_at {
+            return Err(Refusal::EvidenceChanged);
+        }
+        for approval in &draft.leaf.parents {
+            if self.mechanisms.approval_once {
+                let grant = origin.approval_grant(approval);
+                self.check_grant("approval", *approval, grant, APPROVAL_LIFE_US, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_grant(
+        &self,
+        what: &'static str,
+        id: RecordId,
+        grant: Option<&memwarden_core::Grant>,
+        life_us: u64,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let refused = |problem| Err(Refusal::Spent { what, id, problem });
+        let Some(grant) = grant else {
+            return refused("was never given, or has expired");
+        };
+        if grant.spent || self.spent.contains(&id) {
+            return refused("was used before");
+        }
+        if self.mechanisms.epochs && grant.epoch != self.replay.epoch() {
+            return refused("is of an earlier epoch");
+        }
+        if now.as_micros() >= grant.time.as_micros().saturating_add(life_us) {
+            return refused("has expired");
+        }
+        Ok(())
+    }
+
+    /// A context is opened once, and nothing happens in one that is not open.
+    fn check_label(&self, draft: &Draft) -> Result<(), Refusal> {
+        let Some(context) = draft.leaf.context else {
+            return Ok(());
+        };
+        let problem = match self.replay.origin().window(&context) {
+            None => None,
+            Some(window) if window.is_open(self.now.max(draft.leaf.at)) => None,
+            Some(_) => Some("is not open: it ended or expired"),
+        };
+        problem.map_or(Ok(()), |problem| Err(Refusal::Context { context, problem }))
+    }
+
+    /// The label of the context, or of the principal's last hour, did not fall below the draft's authority.
+    fn check_write_label(&self, draft: &Draft) -> Result<(), Refusal> {
+        let leaf = &draft.leaf;
+        if !self.mechanisms.labels
+            || !self
+                .chain
+                .registry()
+                .label_applies(&leaf.principal, leaf.channel, self.mechanisms)
+        {
+            return Ok(());
+        }
+        let label = match &leaf.context {
+            Some(context) => self.label(context).unwrap_or(Authority::None),
+            None => self
+                .replay
+                .origin()
+                .tokenless(&leaf.principal, self.now.max(leaf.at)),
+        };
+        if leaf.authority > label {
+            Err(Refusal::LabelFell { label })
+        } else {
+            Ok(())
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::review::check_reason;
 use crate::{Handle, WardenError, draft};
 use memwarden_core::{
-    Authority, Digest, EndorsePayload, LeafKind, PrincipalId, RecordId, Replay, Revocation, RevocationPayload, Role,
-    Standing, Status, Timestamp,
+    Authority, Digest, EndorsePayload, LeafKind, PrincipalId, RecordId, Replay, Revocation,
+    RevocationPayload, Role, Standing, Status, Timestamp,
 };
 
 /// What an endorsement did.
@@ -29,7 +29,11 @@ impl Handle {
         grounds: &[RecordId],
         reason: &str,
     ) -> Result<Endorsed, WardenError> {
-        self.require_roles("endorse", &[Role::Owner, Role::User, Role::System], "the owner, a user, or the system")?;
+        self.require_roles(
+            "endorse",
+            &[Role::Owner, Role::User, Role::System],
+            "the owner, a user, or the system",
+        )?;
         check_reason(reason)?;
         let found = self.inspect(record)?;
         if found.content_digest() != *content {
@@ -47,14 +51,32 @@ impl Handle {
             });
         }
         let policy = self.warden.chain.registry().policy_hash();
-        let bytes = EndorsePayload { content: *content, reason: reason.to_owned() }.encode();
-        let mut draft = draft::note(LeafKind::Approval, Some(&self.principal), bytes, policy, self.warden.now())?;
+        let bytes = EndorsePayload {
+            content: *content,
+            reason: reason.to_owned(),
+        }
+        .encode();
+        let mut draft = draft::note(
+            LeafKind::Approval,
+            Some(&self.principal),
+            bytes,
+            policy,
+            self.warden.now(),
+        )?;
         draft.leaf.record = Some(record);
         draft.leaf.context = self.context;
         draft.leaf.parents = grounds.to_vec();
         let placed = self.warden.writer.commit(vec![draft])?;
-        let effective = self.warden.chain.replay().expectation(&record).map_or(Authority::None, |known| known.effective());
-        Ok(Endorsed { effective, position: placed.first().map_or(0, |placed| placed.position) })
+        let effective = self
+            .warden
+            .chain
+            .replay()
+            .expectation(&record)
+            .map_or(Authority::None, |known| known.effective());
+        Ok(Endorsed {
+            effective,
+            position: placed.first().map_or(0, |placed| placed.position),
+        })
     }
 
     /// Records whose authority a revocation would change, oldest first.
@@ -71,8 +93,15 @@ impl Handle {
         self.check_interval(principal, since, until)?;
         let replay = self.warden.chain.replay();
         let mut revocations = replay.standing().revocations.clone();
-        revocations.push(Revocation { principal, since, until });
-        let after = Standing { endorsed: replay.standing().endorsed.clone(), revocations };
+        revocations.push(Revocation {
+            principal,
+            since,
+            until,
+        });
+        let after = Standing {
+            endorsed: replay.standing().endorsed.clone(),
+            revocations,
+        };
         Ok(changed(&replay, after))
     }
 
@@ -90,7 +119,13 @@ impl Handle {
         self.require("revoke", &[Role::Owner])?;
         check_reason(reason)?;
         self.check_interval(principal, since, until)?;
-        self.write_revocation(RevocationPayload { principal, since, until, undoes: None, reason: reason.to_owned() })
+        self.write_revocation(RevocationPayload {
+            principal,
+            since,
+            until,
+            undoes: None,
+            reason: reason.to_owned(),
+        })
     }
 
     /// Takes back the revocation at a log position.
@@ -140,7 +175,13 @@ impl Handle {
 
     fn write_revocation(&self, payload: RevocationPayload) -> Result<u64, WardenError> {
         let policy = self.warden.chain.registry().policy_hash();
-        let draft = draft::note(LeafKind::Key, Some(&self.principal), payload.encode(), policy, self.warden.now())?;
+        let draft = draft::note(
+            LeafKind::Key,
+            Some(&self.principal),
+            payload.encode(),
+            policy,
+            self.warden.now(),
+        )?;
         let placed = self.warden.writer.commit(vec![draft])?;
         Ok(placed.first().map_or(0, |placed| placed.position))
     }
@@ -153,7 +194,9 @@ fn changed(replay: &Replay, after: Standing) -> Vec<RecordId> {
     let mut found: Vec<(u64, RecordId)> = copy
         .expectations()
         .filter(|(id, known)| {
-            replay.expectation(id).is_some_and(|before| before.effective() != known.effective())
+            replay
+                .expectation(id)
+                .is_some_and(|before| before.effective() != known.effective())
         })
         .map(|(id, known)| (known.position, *id))
         .collect();

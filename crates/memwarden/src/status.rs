@@ -48,6 +48,12 @@ pub struct StoreStatus {
     pub witness: Option<(u64, u32)>,
     /// Damage that belongs to no namespace.
     pub stray: Vec<Damage>,
+    /// Receipts ever written.
+    pub receipts: u64,
+    /// Actions ever decided.
+    pub decisions: u64,
+    /// Endorsers of different domains that a record needs.
+    pub endorsers_needed: usize,
     /// What was worth a warning when the store was opened.
     pub warnings: Vec<String>,
 }
@@ -105,6 +111,9 @@ impl Handle {
             isolated: replay.isolated_count() as u64,
             witness: warden.witness.newest()?.map(|seen| (seen.size, seen.epoch)),
             stray: stray.collect(),
+            receipts: replay.origin().receipt_count(),
+            decisions: replay.origin().decision_count(),
+            endorsers_needed: registry.endorsers_needed(),
             warnings: warden.warnings().to_vec(),
         })
     }

@@ -273,6 +273,23 @@ impl<'a> LazyView<'a> {
         }
     }
 
+    /// Passed receipts of this epoch about a subject, or about anything.
+    pub(crate) fn receipts_about(&self, subject: Option<&str>) -> Result<u64, WardenError> {
+        self.with(|view| {
+            self.warden.catch_up_facts(&mut *view.snapshot)?;
+            let epoch = self.warden.chain.replay().epoch();
+            let count = self.warden.with_facts(|facts| {
+                let about = facts.all_receipts().filter(|(_, of, receipt)| {
+                    crate::facts::passed(receipt)
+                        && receipt.epoch == epoch
+                        && subject.is_none_or(|id| of.id == id)
+                });
+                about.count()
+            });
+            Ok(count as u64)
+        })
+    }
+
     pub(crate) fn with<T>(
         &self,
         ask: impl FnOnce(&mut View<'a>) -> Result<T, WardenError>,

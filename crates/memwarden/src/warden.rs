@@ -2,14 +2,15 @@
 
 use crate::anchor::Anchor;
 use crate::chain::{Chain, Place};
+use crate::facts::Facts;
 use crate::view::{View, checks_enabled};
 use crate::witness::{Seen, Witness};
 use crate::writer::{Desk, Writer};
-use crate::{Clock, Credential, Places, SystemClock, WardenError, keys, random, sweep};
-use memwarden_core::log::{LogRow, NamespaceRow, Records, StoreError};
+use crate::{Clock, Credential, Mechanisms, Places, SystemClock, WardenError, keys, random, sweep};
+use memwarden_core::log::{LogRow, NamespaceRow, Records, Snapshot, StoreError};
 use memwarden_core::{
-    Digest, Expectation, Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId, RecordId, Role,
-    Status, StoreId, Timestamp,
+    ContextId, Digest, Expectation, Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId, RecordId,
+    Role, Status, StoreId, Timestamp,
 };
 use memwarden_guard::Guard;
 use memwarden_ledger::{Checkpoint, SignerKey, origin};
@@ -31,6 +32,8 @@ pub struct Options {
     pub limits: Limits,
     /// The tenant whose log is used.
     pub tenant: String,
+    /// What a measurement switches off; everything is on by default.
+    pub mechanisms: Mechanisms,
     /// Told when a transaction begins and ends; for crash tests.
     pub commit_probe: Option<Probe>,
 }
@@ -51,6 +54,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             limits: Limits::default(),
             tenant: DEFAULT_TENANT.to_owned(),
+            mechanisms: Mechanisms::default(),
             commit_probe: None,
         }
     }
@@ -84,6 +88,8 @@ pub struct Warden {
     /// The latest time that the clock told, in microseconds: what expired does not come back.
     latest: AtomicU64,
     namespaces: Mutex<HashMap<String, NamespaceRow>>,
+    pub(crate) mechanisms: Mechanisms,
+    facts: Mutex<Facts>,
 }
 
 impl std::fmt::Debug for Warden {
@@ -140,6 +146,7 @@ impl Warden {
         Ok(Handle {
             warden: Arc::clone(self),
             principal,
+            context: None,
         })
     }
 
@@ -188,6 +195,18 @@ impl Warden {
     /// The store failed, or the log does not verify.
     pub fn sweep(&self) -> Result<(), WardenError> {
         self.writer.sweep()
+    }
+
+    /// Takes evidence in up to the newest entry that `snapshot` sees.
+    pub(crate) fn catch_up_facts(&self, snapshot: &mut dyn Snapshot) -> Result<(), WardenError> {
+        self.facts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .catch_up(&self.chain, snapshot)
+    }
+
+    pub(crate) fn with_facts<T>(&self, ask: impl FnOnce(&Facts) -> T) -> T {
+        ask(&self.facts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn view(&self) -> Result<View<'_>, WardenError> {
@@ -240,6 +259,7 @@ impl Warden {
 pub struct Handle {
     pub(crate) warden: Arc<Warden>,
     pub(crate) principal: Principal,
+    pub(crate) context: Option<ContextId>,
 }
 
 impl Handle {
@@ -256,14 +276,23 @@ impl Handle {
     }
 
     pub(crate) fn require(&self, verb: &'static str, roles: &[Role]) -> Result<(), WardenError> {
-        if roles.contains(&self.principal.role) {
-            return Ok(());
-        }
         let needs = if roles.contains(&Role::Reviewer) {
             "the owner or a reviewer"
         } else {
             "the owner"
         };
+        self.require_roles(verb, roles, needs)
+    }
+
+    pub(crate) fn require_roles(
+        &self,
+        verb: &'static str,
+        roles: &[Role],
+        needs: &'static str,
+    ) -> Result<(), WardenError> {
+        if roles.contains(&self.principal.role) {
+            return Ok(());
+        }
         Err(WardenError::Forbidden {
             verb,
             role: self.principal.role,
@@ -296,6 +325,7 @@ pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, W
     let place = Arc::new(Place {
         anchor,
         keys: keys.clone(),
+        mechanisms: options.mechanisms,
     });
     let mark = seen.as_ref().map(|seen| seen.size);
     let (chain, root_as_seen, signer) = load_with_key(&*store, &row, signer, &place, &origin, mark)?;
@@ -410,9 +440,11 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         limits: options.limits,
         places: places.clone(),
         keys,
-        warnings,
+        warnings: warnings_of(warnings, options.mechanisms),
         latest: AtomicU64::new(0),
         namespaces: Mutex::new(HashMap::new()),
+        mechanisms: options.mechanisms,
+        facts: Mutex::new(Facts::default()),
     }))
 }
 
@@ -440,4 +472,13 @@ fn log_row(store: &dyn Records, tenant: &str) -> Result<LogRow, WardenError> {
                 path: format!("tenant {tenant}"),
             })
         })
+}
+
+fn warnings_of(mut warnings: Vec<String>, mechanisms: Mechanisms) -> Vec<String> {
+    if !mechanisms.all_on() {
+        warnings.push(format!(
+            "opened for a measurement, with mechanisms switched off: {mechanisms:?}"
+        ));
+    }
+    warnings
 }

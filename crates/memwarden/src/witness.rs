@@ -178,7 +178,13 @@ impl Witness {
         let length = text.len() as u64;
         file.write_all_at(text.as_bytes(), 0)
             .and_then(|()| file.metadata())
-            .and_then(|now| if now.len() > length { file.set_len(length) } else { Ok(()) })
+            .and_then(|now| {
+                if now.len() > length {
+                    file.set_len(length)
+                } else {
+                    Ok(())
+                }
+            })
             .map_err(|error| WardenError::file(&self.directory, &error))
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 #[test]
 fn every_write_of_sixteen_threads_is_acknowledged_at_a_place_of_its_own() {
-    let fixture = Fixture::new("annotate");
+    let fixture = Fixture::new("warden");
     let warden = fixture.open();
     let mut positions = Vec::new();
     std::thread::scope(|scope| {
@@ -91,7 +91,7 @@ fn a_recall_entry_is_not_lost_when_its_commit_fails() {
 
 #[test]
 fn readers_and_writers_at_once_see_only_what_was_committed() {
-    let fixture = Fixture::new("annotate");
+    let fixture = Fixture::new("warden");
     let warden = fixture.open();
     let agent = fixture.handle(&warden, Role::Agent);
     keep(&agent, "a", "harbor zero");

@@ -105,7 +105,7 @@ fn writes_and_reads(agent: &Handle, thread: usize) {
 
 #[test]
 fn wardens_that_write_retire_and_recall_at_once_leave_one_log_that_verifies() {
-    let fixture = Fixture::new("annotate");
+    let fixture = Fixture::new("warden");
     let wardens = [fixture.open(), fixture.open()];
     std::thread::scope(|scope| {
         for thread in 0..4 {

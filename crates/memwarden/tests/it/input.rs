@@ -160,7 +160,7 @@ fn a_reason_has_a_limit() {
 
 #[test]
 fn a_policy_that_does_not_parse_is_refused_and_the_old_one_stays() {
-    let fixture = Fixture::new("annotate");
+    let fixture = Fixture::new("warden");
     let owner = scene(&fixture);
     let mut policy = memwarden::guard::preset("keyword").unwrap();
     policy.source = "name = \"x\"\n[write]\nstages = [\"nonsense\"]\n".into();
@@ -168,7 +168,7 @@ fn a_policy_that_does_not_parse_is_refused_and_the_old_one_stays() {
         owner.load_policy(&policy).unwrap_err(),
         WardenError::Policy { .. }
     ));
-    assert_eq!(owner.status().unwrap().policy.0, "annotate");
+    assert_eq!(owner.status().unwrap().policy.0, "warden");
     let position = owner
         .load_policy(&memwarden::guard::preset("keyword").unwrap())
         .unwrap();

@@ -161,8 +161,8 @@ fn the_store_holds_neither_key_nor_secret() {
         secrets.push(std::fs::read_to_string(entry.unwrap().path()).unwrap());
     }
     for text in secrets.iter().filter(|text| !text.trim().is_empty()) {
-        let secret = text.trim().rsplit([' ', '+']).next().unwrap();
-        assert!(secret.len() >= 40);
+        // The last characters of a key and of a credential are those of its secret.
+        let secret = text.trim().get(text.trim().len() - 40..).unwrap();
         assert_eq!(
             crate::purge::files_with(&fixture, secret),
             Vec::<std::path::PathBuf>::new()

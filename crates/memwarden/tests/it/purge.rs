@@ -43,7 +43,7 @@ fn full(words: &str) -> Entry {
 
 #[test]
 fn after_a_purge_its_words_are_in_no_file_and_the_log_verifies() {
-    let fixture = Fixture::new("annotate");
+    let fixture = Fixture::new("warden");
     let warden = fixture.open();
     let owner = fixture.handle(&warden, Role::Owner);
     let agent = fixture.handle(&warden, Role::Agent);

@@ -160,3 +160,23 @@ fn rotations_at_the_same_time_follow_one_another() {
     assert_eq!((report.rotations, report.records), (12, 12));
     assert!(report.is_intact());
 }
+
+#[test]
+fn a_warden_whose_reader_learned_of_a_rotation_signs_with_the_new_key() {
+    let fixture = Fixture::new("off");
+    let (first, second) = (fixture.open(), fixture.open());
+    let agent = fixture.handle(&second, Role::Agent);
+    keep(&agent, "a", "the harbor opens at dawn");
+    fixture.handle(&first, Role::Owner).rotate_key().unwrap();
+    // The read takes the new key in before the writer of the same warden has seen anything.
+    assert_eq!(recall(&agent, "a", "harbor").unwrap().len(), 1);
+    keep(&agent, "a", "the harbor closes at dusk");
+    drop((first, second, agent));
+    let warden = fixture.open();
+    assert_eq!(
+        recall(&fixture.handle(&warden, Role::Agent), "a", "harbor")
+            .unwrap()
+            .len(),
+        2
+    );
+}

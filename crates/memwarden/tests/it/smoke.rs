@@ -3,7 +3,7 @@ use memwarden::{Depth, Entry, Namespace, Query, Role};
 
 #[test]
 fn what_was_remembered_is_recalled_after_a_restart_and_the_log_verifies() {
-    let fixture = Fixture::new("annotate");
+    let fixture = Fixture::new("warden");
     let ns = Namespace::default();
     let id = {
         let warden = fixture.open();

@@ -33,7 +33,7 @@ fn full_entry(content: &str) -> Entry {
 
 impl Scene {
     fn new() -> Self {
-        let fixture = Fixture::new("annotate");
+        let fixture = Fixture::new("warden");
         let warden = fixture.open();
         let agent = fixture.handle(&warden, Role::Agent);
         // Its wording leaves findings, so that every column of the row holds something.
@@ -279,7 +279,7 @@ fn isolating_the_damaged_record_makes_the_namespace_answer_again_without_it() {
 
 #[test]
 fn a_quarantined_row_made_active_is_not_served() {
-    let fixture = Fixture::new("annotate");
+    let fixture = Fixture::new("warden");
     let policy = "name = \"strict\"\n[write]\nstages = [\"keyword\"]\n[verdict]\nkeyword = \"quarantine\"\n";
     let policy = memwarden::guard::parse(policy).unwrap();
     let warden = fixture.open();
