@@ -4,7 +4,7 @@
 //! `reasoning`), nor for sealing or serving anything.
 
 use crate::lists::{Lists, lists};
-use crate::stage::{Candidate, Phase, Stage, StageError, StoreView, Writer, fail_mode};
+use crate::stage::{Candidate, Phase, Stage, StageError, StoreView, Undeclared, Writer, fail_mode};
 use crate::{Signals, layers, provenance, reasoning};
 use memwarden_core::{Entry, FailMode, Finding, Policy, Score, Severity, StageName, Taint, Verdict};
 
@@ -96,11 +96,20 @@ impl Guard {
         screening
     }
 
-    /// The taint of an entry: the higher of what its declared source gives (FARMA §IV-B) and the highest taint
-    /// of its declared parents plus [`crate::TAINT_STEP`], at most 1.0.
+    /// The taint of an entry as published, whatever a policy makes of a missing declaration: the higher of what
+    /// its declared source gives (FARMA §IV-B) and the highest taint of its declared parents plus
+    /// [`crate::TAINT_STEP`], at most 1.0. What the stages of a policy compare is [`Guard::taint_under`] it.
     #[must_use]
     pub fn taint(entry: &Entry, inherited: Option<Taint>) -> Taint {
-        provenance::taint(entry, inherited)
+        provenance::taint(entry, inherited, Undeclared::Poisoned)
+    }
+
+    /// The same under `policy`, which may leave a missing declaration unlabeled. Whoever works out what an entry
+    /// inherits from its parents for [`Candidate::inherited`] must use this one, or a parent without a source
+    /// taints its children under a policy that says it does not.
+    #[must_use]
+    pub fn taint_under(policy: &Policy, entry: &Entry, inherited: Option<Taint>) -> Taint {
+        provenance::taint(entry, inherited, Undeclared::of(policy))
     }
 
     /// Whether the reasoning guard looks at an entry: those of the reasoning store, those that declare a
@@ -132,7 +141,7 @@ impl Guard {
     ) -> Result<Vec<Finding>, StageError> {
         match Stage::from_name(name) {
             Some(Stage::Keyword) => Ok(layers::keyword(self.lists, candidate)),
-            Some(Stage::Provenance) => Ok(layers::provenance(candidate)),
+            Some(Stage::Provenance) => Ok(layers::provenance(policy, candidate)),
             Some(Stage::Taint) => Ok(layers::taint_threshold(policy, candidate)),
             Some(Stage::Pattern) => Ok(layers::pattern(self.lists, policy, candidate)),
             Some(Stage::ReasoningGuard) => {

@@ -4,7 +4,7 @@
 
 use crate::lists::Lists;
 use crate::provenance::{Label, taint};
-use crate::stage::{Candidate, Stage};
+use crate::stage::{Candidate, Stage, Undeclared};
 use memwarden_core::{Finding, Policy, Score, Severity, Taint};
 
 /// Layer 1: one finding for each block-listed word or phrase, at its first occurrence.
@@ -21,16 +21,17 @@ pub(crate) fn keyword(lists: &Lists, candidate: &Candidate<'_>) -> Vec<Finding> 
     hits.into_iter().map(finding).collect()
 }
 
-/// Layer 2: the label of the declared source, as an [`Severity::Info`] finding unless it is trusted.
-pub(crate) fn provenance(candidate: &Candidate<'_>) -> Vec<Finding> {
-    let label = Label::of(candidate.entry);
-    if label == Label::Trusted {
+/// Layer 2: the label of the declared source, as an [`Severity::Info`] finding where it speaks against the
+/// entry.
+pub(crate) fn provenance(policy: &Policy, candidate: &Candidate<'_>) -> Vec<Finding> {
+    let label = Label::of(candidate.entry, Undeclared::of(policy));
+    if !label.is_suspect() {
         return Vec::new();
     }
-    let taint = taint(candidate.entry, candidate.inherited);
+    let taint = taint_under(policy, candidate);
     let what = match label {
         Label::External => "a tool or an external origin",
-        Label::Poisoned | Label::Trusted => "no source that the guard knows",
+        Label::Poisoned | Label::Trusted | Label::Unlabeled => "no source that the guard knows",
     };
     vec![Finding {
         stage: Stage::Provenance.name().to_owned(),
@@ -44,7 +45,7 @@ pub(crate) fn provenance(candidate: &Candidate<'_>) -> Vec<Finding> {
 
 /// Layer 3: fires when the taint is over the threshold.
 pub(crate) fn taint_threshold(policy: &Policy, candidate: &Candidate<'_>) -> Vec<Finding> {
-    let taint = taint(candidate.entry, candidate.inherited).hundredths();
+    let taint = taint_under(policy, candidate).hundredths();
     let threshold = threshold(Stage::Taint, policy);
     if taint <= threshold {
         return Vec::new();
@@ -67,7 +68,7 @@ pub(crate) fn taint_threshold(policy: &Policy, candidate: &Candidate<'_>) -> Vec
 ///
 /// risk = taint², our reading of the paper's "nonlinear transformation" (§IV-D); compared as integers.
 pub(crate) fn pattern(lists: &Lists, policy: &Policy, candidate: &Candidate<'_>) -> Vec<Finding> {
-    let taint = taint(candidate.entry, candidate.inherited);
+    let taint = taint_under(policy, candidate);
     let threshold = threshold(Stage::Pattern, policy);
     let mut findings = Vec::new();
     if risk_exceeds(taint, threshold) {
@@ -114,6 +115,10 @@ pub(crate) fn score(hundredths: u32) -> Score {
 /// Hundredths as a person writes them: `0.45`.
 pub(crate) fn decimal(hundredths: u32) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+fn taint_under(policy: &Policy, candidate: &Candidate<'_>) -> Taint {
+    taint(candidate.entry, candidate.inherited, Undeclared::of(policy))
 }
 
 /// taint² in ten-thousandths.

@@ -2,8 +2,8 @@
 //!
 //! For: the five layers of the published guard SENTINEL (arXiv 2607.05029 §IV) as a list of stages, and the
 //! policies that say which of them run, when, and what a firing one leads to. Inference only, no I/O.
-//! Not for: who wrote an entry and what backs it. Wording can be reworded around; origin rules live in the
-//! core and never read what this crate finds.
+//! Not for: who wrote an entry and what backs it. Wording can be reworded around; the rules of origin are
+//! written in the same policies, but the core obeys them and never reads what this crate finds.
 //!
 //! ```
 //! use memwarden_core::{Entry, Verdict};
@@ -26,6 +26,7 @@
 //! ```
 
 mod claims;
+mod declaration;
 mod guard;
 mod layers;
 mod lists;
@@ -35,16 +36,19 @@ mod provenance;
 mod reasoning;
 mod stage;
 
+pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
 pub use guard::{Guard, Screening};
 pub use policy::{
-    DEFAULT_PRESET, Line, MAX_NAME_BYTES, MAX_POLICY_BYTES, PRESETS, PolicyError, Preset, Row, explain,
-    loosenings, parse, preset,
+    ActionRow, DEFAULT_MAX_AGE_US, DEFAULT_PRESET, Line, MAX_ENDORSE_K, MAX_MAX_AGE_US, MAX_NAME_BYTES,
+    MAX_POLICY_BYTES, MAX_RULE_NAME_BYTES, MIN_MAX_AGE_US, PRESETS, PolicyError, Preset, Row, ToolRow,
+    check_steps, explain, explain_actions, explain_tools, loosenings, parse, preset, required_steps,
+    warnings,
 };
 pub use provenance::{Label, TAINT_STEP};
 pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};
 pub use stage::{
     Candidate, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
-    Phase, Precedents, Stage, StageError, StoreView, Writer,
+    Phase, Precedents, Stage, StageError, StoreView, Undeclared, Writer,
 };
 
 /// Version of the lists of words, phrases and patterns that the stages look for; reports print it.

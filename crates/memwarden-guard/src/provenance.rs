@@ -3,6 +3,7 @@
 //! For: the label and the taint that layers 3 to 5 read. Not for: authority. A declaration proves nothing; an
 //! attacker declares `agent` and gets taint 0, which is what the paper's attack does (§III-B).
 
+use crate::stage::Undeclared;
 use memwarden_core::{Entry, Taint};
 
 /// Taint that each derivation step adds, in hundredths (FARMA §IV-B: "any propagation increment triggers
@@ -18,18 +19,23 @@ pub enum Label {
     External,
     /// Any other source, or none. Taint 1.0.
     Poisoned,
+    /// No source, under a policy that makes nothing of that ([`Undeclared::Unlabeled`]). Taint 0.
+    Unlabeled,
 }
 
 impl Label {
-    /// The label of an entry, from its declared source in any ASCII case, blanks around it ignored.
+    /// The label of an entry, from its declared source in any ASCII case, blanks around it ignored;
+    /// `undeclared` decides where nothing is left.
     #[must_use]
-    pub fn of(entry: &Entry) -> Self {
+    pub fn of(entry: &Entry, undeclared: Undeclared) -> Self {
         let source = entry.source.as_deref().unwrap_or_default().trim();
         let is = |names: &[&str]| names.iter().any(|name| source.eq_ignore_ascii_case(name));
         if is(&["system", "agent", "user"]) {
             Self::Trusted
         } else if is(&["tool", "external"]) {
             Self::External
+        } else if source.is_empty() && undeclared == Undeclared::Unlabeled {
+            Self::Unlabeled
         } else {
             Self::Poisoned
         }
@@ -42,6 +48,16 @@ impl Label {
             Self::Trusted => "trusted",
             Self::External => "external",
             Self::Poisoned => "poisoned",
+            Self::Unlabeled => "unlabeled",
+        }
+    }
+
+    /// Whether the declared source speaks against the entry.
+    #[must_use]
+    pub const fn is_suspect(self) -> bool {
+        match self {
+            Self::External | Self::Poisoned => true,
+            Self::Trusted | Self::Unlabeled => false,
         }
     }
 
@@ -49,7 +65,7 @@ impl Label {
     #[must_use]
     pub const fn base_taint(self) -> Taint {
         match self {
-            Self::Trusted => TRUSTED,
+            Self::Trusted | Self::Unlabeled => TRUSTED,
             Self::External => EXTERNAL,
             Self::Poisoned => POISONED,
         }
@@ -70,8 +86,8 @@ const fn hundredths(value: u32) -> Taint {
 }
 
 /// The higher of the label's own taint and the parents' highest taint plus one step, at most 1.0.
-pub(crate) fn taint(entry: &Entry, inherited: Option<Taint>) -> Taint {
-    let own = Label::of(entry).base_taint();
+pub(crate) fn taint(entry: &Entry, inherited: Option<Taint>, undeclared: Undeclared) -> Taint {
+    let own = Label::of(entry, undeclared).base_taint();
     inherited.map_or(own, |taint| own.max(taint.propagated(1, TAINT_STEP)))
 }
 
@@ -80,9 +96,13 @@ mod tests {
     use super::*;
 
     fn declared(source: Option<&str>, inherited: Option<u32>) -> u32 {
+        read(source, inherited, Undeclared::Poisoned)
+    }
+
+    fn read(source: Option<&str>, inherited: Option<u32>, undeclared: Undeclared) -> u32 {
         let mut entry = Entry::new("text");
         entry.source = source.map(str::to_owned);
-        taint(&entry, inherited.map(hundredths)).hundredths()
+        taint(&entry, inherited.map(hundredths), undeclared).hundredths()
     }
 
     #[test]
@@ -96,6 +116,20 @@ mod tests {
         for source in [None, Some(""), Some("web"), Some("agent2"), Some("unknown")] {
             assert_eq!(declared(source, None), 100, "{source:?}");
         }
+    }
+
+    #[test]
+    fn only_a_missing_declaration_can_be_left_unlabeled() {
+        for source in [None, Some(""), Some(" \t")] {
+            assert_eq!(read(source, None, Undeclared::Unlabeled), 0, "{source:?}");
+        }
+        assert_eq!(read(Some("web"), None, Undeclared::Unlabeled), 100);
+        assert_eq!(read(Some("tool"), None, Undeclared::Unlabeled), 40);
+        assert_eq!(
+            read(None, Some(40), Undeclared::Unlabeled),
+            50,
+            "what it inherits stays"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::claims::largest;
 use crate::layers::{decimal, score, span};
 use crate::lists::Lists;
 use crate::provenance::Label;
-use crate::stage::{DEFAULT_WEIGHT, Precedents, Stage, StageError, StoreView};
+use crate::stage::{DEFAULT_WEIGHT, Precedents, Stage, StageError, StoreView, Undeclared};
 use memwarden_core::{Entry, Finding, Kind, Policy, Severity};
 use regex::Regex;
 
@@ -84,7 +84,7 @@ pub(crate) fn signals(
     let claim = largest(&lists.precedents, text);
 
     let role = opening.or_else(|| lists.roles.find_all(text).next().map(|hit| hit.span));
-    let anomaly = role.filter(|_| Label::of(entry) != Label::Trusted);
+    let anomaly = role.filter(|_| Label::of(entry, Undeclared::of(policy)).is_suspect());
 
     let mismatch = match claim {
         Some(claim) => {

@@ -249,3 +249,42 @@ impl Precedents {
         word.and_then(|word| Self::from_name(word)).unwrap_or_default()
     }
 }
+
+/// What the published layers make of an entry that declares no source at all, or a blank one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Undeclared {
+    /// Poisoned, as any source that is not known: taint 1.0 (FARMA §IV-B).
+    #[default]
+    Poisoned,
+    /// Nothing: taint 0 and no finding. For a store that knows its writers by their credentials and does not
+    /// ask them to declare a source; a source that *is* declared and not known stays poisoned.
+    Unlabeled,
+}
+
+impl Undeclared {
+    /// Both readings.
+    pub const ALL: [Self; 2] = [Self::Poisoned, Self::Unlabeled];
+
+    /// The name used in policies.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Poisoned => "poisoned",
+            Self::Unlabeled => "unlabeled",
+        }
+    }
+
+    /// The reading of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reading| reading.as_str() == name)
+    }
+
+    /// The reading that `policy` runs; the published one where it names none or one that does not exist.
+    #[must_use]
+    pub fn of(policy: &Policy) -> Self {
+        let settings = policy.stages.get(Stage::Provenance.name());
+        let word = settings.and_then(|settings| settings.words.get("undeclared"));
+        word.and_then(|word| Self::from_name(word)).unwrap_or_default()
+    }
+}

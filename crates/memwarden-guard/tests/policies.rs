@@ -72,13 +72,14 @@ fn every_preset_parses_to_itself_under_its_own_name() {
         PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>(),
         [
             "off",
-            "annotate",
             "keyword",
             "sentinel",
             "sentinel-strict",
-            "sentinel-full"
+            "sentinel-full",
+            "warden"
         ]
     );
+    assert_eq!(DEFAULT_PRESET, "warden");
     assert!(preset(DEFAULT_PRESET).is_some());
     for entry in PRESETS {
         let policy = parse(entry.toml).unwrap();
@@ -142,7 +143,7 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             &with("zebra = 1"),
         ],
         &expect![[r#"
-            line 2: key `writ` is unknown: expected name, write, read, stage, verdict, weights or quota; did you mean `write`?
+            line 2: key `writ` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, tool or action; did you mean `write`?
             line 3: key `write.stage` is unknown: expected stages; did you mean `stages`?
             line 4: key `stage.tiant` is unknown: expected keyword, provenance, taint, pattern or reasoning-guard; did you mean `taint`?
             line 5: key `stage.taint.treshold` is unknown: expected fail or threshold; did you mean `threshold`?
@@ -152,22 +153,6 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             line 5: key `weights.s6` is unknown: expected s1, s2, s3, s4 or s5
             line 5: key `quota.record` is unknown: expected records or bytes; did you mean `records`?
             line 4: key `write.zebra` is unknown: expected stages
-        "#]],
-    );
-}
-
-#[test]
-fn tables_that_this_version_would_not_obey_are_refused() {
-    refused(
-        &[
-            &with("[[action]]\nname = \"import_direct\""),
-            &with("[tool.search]\ntrust = \"none\""),
-            &with("[endorse]\nby = \"owner\""),
-        ],
-        &expect![[r#"
-            line 4: key `action` is unknown: expected name, write, read, stage, verdict, weights or quota; this version has no rules for `action` and would not obey them
-            line 4: key `tool` is unknown: expected name, write, read, stage, verdict, weights or quota; this version has no rules for `tool` and would not obey them
-            line 4: key `endorse` is unknown: expected name, write, read, stage, verdict, weights or quota; this version has no rules for `endorse` and would not obey them
         "#]],
     );
 }
@@ -189,7 +174,7 @@ fn stage_lists_are_checked() {
             line 3: key `read.stages` is `"taint"`: expected a list of keyword, provenance, taint, pattern or reasoning-guard
             line 3: key `read.stages` is `1`: expected a list of keyword, provenance, taint, pattern or reasoning-guard
             line 3: key `read.stages` is `keywrd`: expected a list of keyword, provenance, taint, pattern or reasoning-guard; did you mean `keyword`?
-            key `read.stages` is missing: expected a list of stages, which may be empty
+            line 2: key `read.stages` is missing: expected a list of stages, which may be empty
         "#]],
     );
 }
@@ -286,6 +271,8 @@ fn other_values_are_checked() {
     refused(
         &[
             &with("[stage.taint]\nfail = \"maybe\""),
+            &with("[stage.provenance]\nundeclared = \"trusted\""),
+            &with("[stage.taint]\nundeclared = \"poisoned\""),
             &with("[stage.reasoning-guard]\nprecedents = \"all\""),
             &with("[quota]\nrecords = 0"),
             &with("[quota]\nbytes = -1"),
@@ -301,6 +288,8 @@ fn other_values_are_checked() {
         ],
         &expect![[r#"
             line 5: key `stage.taint.fail` is `maybe`: expected closed or open
+            line 5: key `stage.provenance.undeclared` is `trusted`: expected poisoned or unlabeled
+            line 5: key `stage.taint.undeclared` is unknown: expected fail or threshold
             line 5: key `stage.reasoning-guard.precedents` is `all`: expected stored or receipt-backed
             line 5: key `quota.records` is `0`: expected a whole number from 1 to 9223372036854775807
             line 5: key `quota.bytes` is `-1`: expected a whole number from 1 to 9223372036854775807
@@ -351,18 +340,18 @@ fn a_policy_is_explained_stage_by_stage() {
         write keyword: reject, fails Closed []
         write reasoning-guard: reject, fails Closed [threshold=0.50 precedents=receipt-backed s1=0.20 s2=0.20 s3=0.20 s4=0.20 s5=0.20]
         read keyword: reject, fails Open []
-        read provenance: labels, fails Open []
+        read provenance: labels, fails Open [undeclared=poisoned]
         read taint: reject, fails Open [threshold=0.45]
         read pattern: reject, fails Open [threshold=0.50]
         read reasoning-guard: reject, fails Open [threshold=0.50 precedents=receipt-backed s1=0.20 s2=0.20 s3=0.20 s4=0.20 s5=0.20]
     "#]].assert_eq(&rows("sentinel-strict"));
     expect![[r#"
         write keyword: annotate, fails Closed []
-        write provenance: labels, fails Closed []
+        write provenance: labels, fails Closed [undeclared=unlabeled]
         write taint: annotate, fails Closed [threshold=0.45]
         write pattern: annotate, fails Closed [threshold=0.50]
         write reasoning-guard: annotate, fails Open [threshold=0.50 precedents=stored s1=0.20 s2=0.20 s3=0.20 s4=0.20 s5=0.20]
-    "#]].assert_eq(&rows("annotate"));
+    "#]].assert_eq(&rows("warden"));
     assert!(rows("off").is_empty());
 }
 
@@ -386,8 +375,9 @@ fn a_loosening_is_told_line_by_line_and_a_tightening_is_not() {
         stage `keyword`: verdict weakened from reject to annotate
         stage `taint`: verdict weakened from reject to annotate
         stage `pattern`: verdict weakened from reject to annotate
-        stage `reasoning-guard`: verdict weakened from reject to annotate"#]]
-    .assert_eq(&lines("sentinel", "annotate"));
+        stage `reasoning-guard`: verdict weakened from reject to annotate
+        stage `provenance`: undeclared weakened from poisoned to unlabeled"#]]
+    .assert_eq(&lines("sentinel", "warden"));
     assert_eq!(lines("sentinel", "sentinel-strict"), "");
     assert_eq!(lines("sentinel", "sentinel-full"), "");
     assert_eq!(lines("off", "sentinel"), "");
@@ -404,4 +394,9 @@ fn a_loosening_is_told_line_by_line_and_a_tightening_is_not() {
         weights: s1 lowered from 0.40 to 0.30
         quota: records raised from 10000 to 20000"#]]
     .assert_eq(&loosenings(&old, &policy(&changed)).join("\n"));
+    let poisoned = policy(&with(""));
+    let unlabeled = policy(&with("[stage.provenance]\nundeclared = \"unlabeled\""));
+    expect!["stage `provenance`: undeclared weakened from poisoned to unlabeled"]
+        .assert_eq(&loosenings(&poisoned, &unlabeled).join("\n"));
+    assert!(loosenings(&unlabeled, &poisoned).is_empty());
 }

@@ -59,7 +59,7 @@ proptest! {
     #[test]
     fn every_span_is_a_range_of_characters(entry in any_entry()) {
         for phase in [Phase::Write, Phase::Read] {
-            for preset in ["annotate", "sentinel-full"] {
+            for preset in ["warden", "sentinel-full"] {
                 for finding in screen(&named(preset), phase, &entry, &Shelf::default()).findings {
                     if let Some((start, end)) = finding.span {
                         prop_assert!(entry.content.get(start as usize..end as usize).is_some_and(|s| !s.is_empty()));
@@ -77,7 +77,7 @@ proptest! {
         other in any_verdict(),
     ) {
         let under = |verdict: Verdict| {
-            let mut policy = named("annotate");
+            let mut policy = named("warden");
             policy.verdicts.insert(stage.to_owned(), verdict);
             screen(&policy, Phase::Write, &entry, &Shelf::default()).verdict
         };
@@ -104,10 +104,12 @@ proptest! {
         let _ = parse(&text);
         let _ = parse(&format!("{key} = {value}"));
         let _ = parse(&format!("name = \"x\"\n[{key}]\nstages = {value}\nthreshold = {value}\n"));
+        let _ = parse(&format!("name = \"x\"\n[[action]]\ntool = \"t\"\nclass = {value}\n[tool.{key}]\ntrust = {value}\n"));
+        let _ = parse(&format!("name = \"x\"\n[[action]]\ncontrol = {value}\nrequires = [{{ max_age = \"{key}\", subject = {value} }}]\n"));
     }
 
     #[test]
-    fn a_policy_is_no_loosening_of_itself(name in prop::sample::select(vec!["off", "keyword", "sentinel", "sentinel-strict", "sentinel-full", "annotate"])) {
+    fn a_policy_is_no_loosening_of_itself(name in prop::sample::select(vec!["off", "keyword", "sentinel", "sentinel-strict", "sentinel-full", "warden"])) {
         prop_assert!(loosenings(&named(name), &named(name)).is_empty());
     }
 }
@@ -141,7 +143,7 @@ fn a_megabyte_of_pathological_repeats_is_screened() {
     ];
     for repeat in repeats {
         let text = repeat.repeat(1_048_576 / repeat.len());
-        for preset in ["annotate", "sentinel-full"] {
+        for preset in ["warden", "sentinel-full"] {
             let screening = screen(
                 &named(preset),
                 Phase::Write,

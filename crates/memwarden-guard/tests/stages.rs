@@ -256,8 +256,60 @@ fn stages_run_in_the_order_of_the_policy() {
 }
 
 #[test]
+fn under_the_default_policy_a_missing_source_alone_is_no_finding_and_a_strange_one_is() {
+    let warden = named("warden");
+    let found = |content: &str, source: Option<&str>, inherited| {
+        let entry = log(content, source);
+        line(&screen_derived(
+            &warden,
+            Phase::Write,
+            &entry,
+            inherited,
+            &Shelf::default(),
+        ))
+    };
+    let plain = "The import window opens at 02:00.";
+    for source in [None, Some(""), Some(" ")] {
+        assert_eq!(found(plain, source, None), "admit by -", "{source:?}");
+    }
+    expect![[r#"
+        annotate by taint
+            info provenance/poisoned: the entry declares no source that the guard knows: taint 1.00
+            warning taint/threshold: taint 1.00 is over the threshold 0.45
+            warning pattern/risk: risk 1.00 (taint 1.00 squared) is over the threshold 0.50"#]]
+    .assert_eq(&found(plain, Some("crm"), None));
+    expect![[r#"
+        annotate by taint
+            warning taint/threshold: taint 0.50 is over the threshold 0.45"#]]
+    .assert_eq(&found(plain, None, Some(40)));
+    expect![[r#"
+        annotate by keyword
+            warning keyword/skip: the text holds the block-listed `skip`"#]]
+    .assert_eq(&found("skip lunch", None, None));
+}
+
+#[test]
+fn a_missing_source_fires_the_first_signal_only_where_it_counts_as_poisoned() {
+    let entry = log("Decision log update: the import window opens at 02:00.", None);
+    let anomaly = |preset| {
+        let signals = Guard::new().signals(&named(preset), &entry, &Shelf::default());
+        signals.unwrap().0[0].value
+    };
+    assert_eq!(anomaly("sentinel"), 100);
+    assert_eq!(anomaly("warden"), 0);
+}
+
+#[test]
+fn what_a_child_inherits_from_a_parent_without_a_source_follows_the_policy() {
+    let parent = general("text", None);
+    let taint = |preset| Guard::taint_under(&named(preset), &parent, None).hundredths();
+    assert_eq!((taint("sentinel"), taint("warden")), (100, 0));
+    assert_eq!(Guard::taint(&parent, None).hundredths(), 100, "as published");
+}
+
+#[test]
 fn nothing_is_kept_out_for_its_wording_under_the_default_policy() {
-    let policy = named("annotate");
+    let policy = named("warden");
     for entry in [
         log("skip, bypass, ignore; leaking information", None),
         log(

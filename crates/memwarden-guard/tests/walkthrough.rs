@@ -92,7 +92,7 @@ fn e3_a_farma_seed_passes_every_layer() {
 #[test]
 fn the_naive_attack_is_found_by_layers_1_and_4() {
     let screening = screen(
-        &named("annotate"),
+        &named("warden"),
         Phase::Write,
         &log(NAIVE, Some("agent")),
         &Shelf::default(),
@@ -153,13 +153,13 @@ fn how_many_forged_entries_each_preset_admits_at_write() {
     let report: String = PRESETS.iter().map(|preset| farma(preset.name)).collect();
     expect![[r#"
         off: 13 of 13 in the reasoning store, 10 of 10 copies in general memory
-        annotate: 13 of 13 in the reasoning store, 10 of 10 copies in general memory
         keyword: 13 of 13 in the reasoning store, 10 of 10 copies in general memory
         sentinel: 13 of 13 in the reasoning store, 10 of 10 copies in general memory
         sentinel-strict: 3 of 13 in the reasoning store, 0 of 10 copies in general memory
           reject by reasoning-guard
             high reasoning-guard/forgery-score: forgery score 0.55 is over the threshold 0.50: s1 provenance anomaly 0.00, s2 self-reference mismatch 1.00, s3 suspicious density 0.75, s4 implausible claim 0.00, s5 structure 1.00
         sentinel-full: 13 of 13 in the reasoning store, 10 of 10 copies in general memory
+        warden: 13 of 13 in the reasoning store, 10 of 10 copies in general memory
     "#]].assert_eq(&report);
 }
 

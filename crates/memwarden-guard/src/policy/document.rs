@@ -54,6 +54,24 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// The tables of a list, each an item with the list's key and its own line.
+    pub(super) fn tables(&self, text: &str, expected: &str) -> Result<Vec<Item<'a>>, PolicyError> {
+        let list = self.value.as_array().ok_or_else(|| self.refuse_type(expected))?;
+        let table = |value: &'a Spanned<DeValue<'a>>| {
+            let item = Item {
+                name: self.name,
+                key: self.key.clone(),
+                line: line_at(text, value.span().start),
+                value: value.get_ref(),
+            };
+            match item.value {
+                DeValue::Table(_) => Ok(item),
+                _ => Err(item.refuse_type(expected)),
+            }
+        };
+        list.iter().map(table).collect()
+    }
+
     /// A string.
     pub(super) fn string(&self) -> Result<&'a str, PolicyError> {
         self.value.as_str().ok_or_else(|| self.refuse("a string"))
@@ -90,6 +108,13 @@ impl<'a> Item<'a> {
         digits.ok_or_else(|| self.refuse_type("a decimal number from 0 to 1 with at most two decimals"))
     }
 
+    /// `true` or `false`, which are not strings.
+    pub(super) fn boolean(&self) -> Result<bool, PolicyError> {
+        self.value
+            .as_bool()
+            .ok_or_else(|| self.refuse_type("true or false"))
+    }
+
     /// A whole number from 1.
     pub(super) fn count(&self) -> Result<u64, PolicyError> {
         let number = self.value.as_integer();
@@ -105,7 +130,7 @@ impl<'a> Item<'a> {
     }
 
     /// The same where a string was not expected: one is shown in its quotes.
-    fn refuse_type(&self, expected: &str) -> PolicyError {
+    pub(super) fn refuse_type(&self, expected: &str) -> PolicyError {
         match self.value {
             DeValue::String(text) => self.refuse_value(&format!("\"{text}\""), expected),
             value => self.refuse_value(&written(value), expected),
@@ -124,18 +149,20 @@ impl<'a> Item<'a> {
 
     /// An error: the grammar has no such key; `known` are the keys that stand there.
     pub(super) fn unknown(&self, known: &[&str]) -> PolicyError {
-        let hint =
-            nearest(self.name, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        self.unknown_because(known, hint)
-    }
-
-    /// The same, with a reason in place of a suggestion.
-    pub(super) fn unknown_because(&self, known: &[&str], hint: String) -> PolicyError {
         PolicyError::UnknownKey {
             line: self.line,
             key: self.key.clone(),
             expected: one_of(known.iter().copied()),
-            hint,
+            hint: hint(self.name, known),
+        }
+    }
+
+    /// An error: this table has no key `name`.
+    pub(super) fn missing(&self, name: &str, expected: &str) -> PolicyError {
+        PolicyError::Missing {
+            line: self.line,
+            key: format!("{}.{name}", self.key),
+            expected: expected.to_owned(),
         }
     }
 }

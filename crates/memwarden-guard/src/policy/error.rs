@@ -48,12 +48,24 @@ pub enum PolicyError {
         expected: String,
     },
     /// A key that must be there.
-    #[error("key `{key}` is missing: expected {expected}")]
+    #[error("{line}key `{key}` is missing: expected {expected}")]
     Missing {
+        /// Where its table begins.
+        line: Line,
         /// The key with its table.
         key: String,
         /// What is allowed.
         expected: String,
+    },
+    /// A step is required that nobody in the store may run: the action could never be allowed.
+    #[error(
+        "action `{tool}` requires step `{step}`, which nobody may run: expected a principal of role step in the store"
+    )]
+    NobodyRunsStep {
+        /// The action's tool.
+        tool: String,
+        /// The step.
+        step: String,
     },
 }
 
@@ -62,8 +74,11 @@ impl PolicyError {
     #[must_use]
     pub const fn line(&self) -> Option<usize> {
         match self {
-            Self::Syntax { line, .. } | Self::UnknownKey { line, .. } | Self::Value { line, .. } => line.0,
-            Self::TooLong { .. } | Self::Missing { .. } => None,
+            Self::Syntax { line, .. }
+            | Self::UnknownKey { line, .. }
+            | Self::Value { line, .. }
+            | Self::Missing { line, .. } => line.0,
+            Self::TooLong { .. } | Self::NobodyRunsStep { .. } => None,
         }
     }
 }

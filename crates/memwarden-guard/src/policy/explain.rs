@@ -1,8 +1,9 @@
 //! What a policy does, in rows for a table, and what a change of policy gives up, in lines.
 
+use super::origin_review;
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, weight};
-use crate::stage::{Phase, Precedents, Stage, Writer};
+use crate::stage::{Phase, Precedents, Stage, Undeclared, Writer};
 use memwarden_core::{FailMode, Policy, Verdict};
 
 /// One stage of a policy in one phase.
@@ -35,8 +36,9 @@ pub fn explain(policy: &Policy) -> Vec<Row> {
 }
 
 /// What `new` lets pass that `old` does not, one line for each: stages removed, thresholds raised, verdicts,
-/// fail modes, weights and readings weakened, quotas raised. Empty where nothing is loosened. The order of
-/// stages does not matter here: it never changes what is let pass.
+/// fail modes, weights and readings weakened, quotas raised; origin no longer enforced, actions removed or
+/// checked less, tools trusted more, fewer endorsers. Empty where nothing is loosened. The order of stages does
+/// not matter here: it never changes what is let pass.
 #[must_use]
 pub fn loosenings(old: &Policy, new: &Policy) -> Vec<String> {
     let mut lines = Vec::new();
@@ -64,6 +66,14 @@ pub fn loosenings(old: &Policy, new: &Policy) -> Vec<String> {
             stage_loosenings(stage, old, new, &mut lines);
         }
     }
+    let reads_declarations = |stage: &Stage| *stage != Stage::Keyword;
+    let both = |stage: Stage| runs(old, stage) && runs(new, stage);
+    if Undeclared::of(old) == Undeclared::Poisoned
+        && Undeclared::of(new) == Undeclared::Unlabeled
+        && Stage::ALL.into_iter().filter(reads_declarations).any(both)
+    {
+        lines.push("stage `provenance`: undeclared weakened from poisoned to unlabeled".to_owned());
+    }
     for (what, was, is) in [
         ("records", old.quota.records, new.quota.records),
         ("bytes", old.quota.bytes, new.quota.bytes),
@@ -72,6 +82,7 @@ pub fn loosenings(old: &Policy, new: &Policy) -> Vec<String> {
             lines.push(format!("quota: {what} raised from {was} to {is}"));
         }
     }
+    lines.extend(origin_review::loosenings(old, new));
     lines
 }
 
@@ -109,6 +120,12 @@ fn row(policy: &Policy, phase: Phase, name: &str) -> Row {
     let mut parameters = Vec::new();
     if let Some(threshold) = stage.and_then(|stage| stage.threshold(policy)) {
         parameters.push(("threshold".to_owned(), decimal(threshold)));
+    }
+    if stage == Some(Stage::Provenance) {
+        parameters.push((
+            "undeclared".to_owned(),
+            Undeclared::of(policy).as_str().to_owned(),
+        ));
     }
     if stage == Some(Stage::ReasoningGuard) {
         parameters.push((

@@ -4,10 +4,11 @@
 //! that could never take effect is refused with an error that names it. Not for: TOML itself (`document`).
 
 use super::document::{Item, document, hint, items, one_of};
-use super::error::PolicyError;
+use super::error::{Line, PolicyError};
+use super::origin_rules;
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, highest_score, weight};
-use crate::stage::{DEFAULT_WEIGHT, Precedents, Stage};
+use crate::stage::{DEFAULT_WEIGHT, Precedents, Stage, Undeclared};
 use memwarden_core::{FailMode, OriginMode, Policy, Quota, StageSettings, Verdict};
 use std::collections::BTreeMap;
 
@@ -16,9 +17,9 @@ pub const MAX_POLICY_BYTES: usize = 65_536;
 /// Longest name of a policy in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
 
-const ROOT_KEYS: [&str; 7] = ["name", "write", "read", "stage", "verdict", "weights", "quota"];
-/// Tables that other tools of the field know and that this grammar must not seem to obey.
-const NOT_IN_THIS_VERSION: [&str; 3] = ["action", "tool", "endorse"];
+const ROOT_KEYS: [&str; 11] = [
+    "name", "origin", "write", "read", "stage", "verdict", "weights", "quota", "endorse", "tool", "action",
+];
 
 /// Reads a policy.
 ///
@@ -32,7 +33,7 @@ const NOT_IN_THIS_VERSION: [&str; 3] = ["action", "tool", "endorse"];
 ///
 /// # Errors
 /// [`PolicyError`] with the key, the value and the expectation; the first one in the text among errors of
-/// form, before those of sense.
+/// form, before those that need the whole policy.
 pub fn parse(text: &str) -> Result<Policy, PolicyError> {
     if text.len() > MAX_POLICY_BYTES {
         return Err(PolicyError::TooLong {
@@ -57,6 +58,8 @@ struct Reading<'a> {
     /// Settings, verdicts and weights of a stage: senseless if it runs nowhere.
     uses: Vec<(Stage, Item<'a>)>,
     weights: Option<Item<'a>>,
+    /// Rules of origin: senseless if they do not hold.
+    origin: Vec<Item<'a>>,
 }
 
 impl<'a> Reading<'a> {
@@ -84,12 +87,17 @@ impl<'a> Reading<'a> {
             thresholds: Vec::new(),
             uses: Vec::new(),
             weights: None,
+            origin: Vec::new(),
         }
     }
 
     fn root(&mut self, item: &Item<'a>) -> Result<(), PolicyError> {
         match item.name {
             "name" => self.name = Some(name(item)?),
+            "origin" => {
+                let modes = [("enforced", OriginMode::Enforced), ("off", OriginMode::Off)];
+                self.policy.origin = item.word(&modes)?;
+            }
             "write" => self.policy.write = stage_list(item, self.text)?,
             "read" => self.policy.read = stage_list(item, self.text)?,
             "stage" => {
@@ -112,12 +120,19 @@ impl<'a> Reading<'a> {
                     }
                 }
             }
-            other if NOT_IN_THIS_VERSION.contains(&other) => {
-                let hint = format!("; this version has no rules for `{other}` and would not obey them");
-                return Err(item.unknown_because(&ROOT_KEYS, hint));
-            }
+            "endorse" | "tool" | "action" => self.origin_rules(item)?,
             _ => return Err(item.unknown(&ROOT_KEYS)),
         }
+        Ok(())
+    }
+
+    fn origin_rules(&mut self, item: &Item<'a>) -> Result<(), PolicyError> {
+        match item.name {
+            "endorse" => self.policy.endorse_k = Some(origin_rules::endorsers(item, self.text)?),
+            "tool" => self.policy.tools = origin_rules::tools(item, self.text)?,
+            _ => self.policy.actions = origin_rules::actions(item, self.text)?,
+        }
+        self.origin.push(item.clone());
         Ok(())
     }
 
@@ -127,8 +142,10 @@ impl<'a> Reading<'a> {
         if stage.default_threshold().is_some() {
             keys.push("threshold");
         }
-        if stage == Stage::ReasoningGuard {
-            keys.push("precedents");
+        match stage {
+            Stage::ReasoningGuard => keys.push("precedents"),
+            Stage::Provenance => keys.push("undeclared"),
+            Stage::Keyword | Stage::Taint | Stage::Pattern => {}
         }
         let mut settings = StageSettings::default();
         for item in item.table(self.text)? {
@@ -143,6 +160,12 @@ impl<'a> Reading<'a> {
                 }
                 "precedents" if keys.contains(&"precedents") => {
                     let reading = item.word(&Precedents::ALL.map(|reading| (reading.as_str(), reading)))?;
+                    settings
+                        .words
+                        .insert(item.name.to_owned(), reading.as_str().to_owned());
+                }
+                "undeclared" if keys.contains(&"undeclared") => {
+                    let reading = item.word(&Undeclared::ALL.map(|reading| (reading.as_str(), reading)))?;
                     settings
                         .words
                         .insert(item.name.to_owned(), reading.as_str().to_owned());
@@ -206,6 +229,7 @@ impl<'a> Reading<'a> {
     /// Checks what needs the whole policy.
     fn finish(mut self) -> Result<Policy, PolicyError> {
         self.policy.name = self.name.take().ok_or_else(|| PolicyError::Missing {
+            line: Line(None),
             key: "name".to_owned(),
             expected: NAME_EXPECTED.to_owned(),
         })?;
@@ -237,6 +261,14 @@ impl<'a> Reading<'a> {
                     stage.name()
                 )));
             }
+        }
+        if let Some(item) = self
+            .origin
+            .first()
+            .filter(|_| self.policy.origin == OriginMode::Off)
+        {
+            let expected = "no rule of origin under `origin = \"off\"`, since it would not be obeyed";
+            return Err(item.refuse(expected));
         }
         Ok(self.policy)
     }
@@ -275,8 +307,5 @@ fn stage_list(item: &Item<'_>, text: &str) -> Result<Vec<String>, PolicyError> {
         }
         stages = Some(list);
     }
-    stages.ok_or_else(|| PolicyError::Missing {
-        key: format!("{}.stages", item.key),
-        expected: "a list of stages, which may be empty".to_owned(),
-    })
+    stages.ok_or_else(|| item.missing("stages", "a list of stages, which may be empty"))
 }

@@ -14,20 +14,16 @@ pub struct Preset {
     pub toml: &'static str,
 }
 
-/// The preset that a new store gets: it looks at everything and refuses nothing.
-pub const DEFAULT_PRESET: &str = "annotate";
+/// The preset that a new store gets: origin decides what an action may rest on, and wording refuses nothing.
+pub const DEFAULT_PRESET: &str = "warden";
 
-/// Every preset, from the one that does least; [`DEFAULT_PRESET`] is among them.
+/// Every preset: the published guards from the one that does least, which know no origin, and then
+/// [`DEFAULT_PRESET`].
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "off",
-        summary: "no stages",
+        summary: "no stages, no rules of origin",
         toml: include_str!("../../presets/off.toml"),
-    },
-    Preset {
-        name: "annotate",
-        summary: "all five layers leave findings at write; nothing is refused for its wording (the default)",
-        toml: include_str!("../../presets/annotate.toml"),
     },
     Preset {
         name: "keyword",
@@ -48,6 +44,11 @@ pub const PRESETS: &[Preset] = &[
         name: "sentinel-full",
         summary: "SENTINEL with all five layers at write and at read",
         toml: include_str!("../../presets/sentinel-full.toml"),
+    },
+    Preset {
+        name: "warden",
+        summary: "rules of origin for actions; all five layers leave findings at write, and nothing is refused for its wording (the default)",
+        toml: include_str!("../../presets/warden.toml"),
     },
 ];
 
