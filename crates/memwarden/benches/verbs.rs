@@ -2,6 +2,13 @@
 //!
 //! Ratios against bare SQLite, on a store of realistic size, come from `cargo xtask bench`.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot go on has nothing to recover"
+)]
+#![allow(missing_docs, reason = "the macros of criterion make public functions")]
+
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use memwarden::guard::{Candidate, Guard, Phase, StageError, StoreView, Writer};
 use memwarden::{Entry, Handle, Namespace, Places, Query, Role, Warden};
@@ -10,8 +17,8 @@ use std::hint::black_box;
 const RECORDS: usize = 10_000;
 const WORDS: [&str; 24] = [
     "invoice", "customer", "harbor", "weekly", "report", "vendor", "prefers", "meeting", "ledger", "travel",
-    "window", "allergic", "project", "deadline", "archive", "refund", "shipment", "quarter", "contract", "budget",
-    "review", "license", "traffic", "summary",
+    "window", "allergic", "project", "deadline", "archive", "refund", "shipment", "quarter", "contract",
+    "budget", "review", "license", "traffic", "summary",
 ];
 
 /// A remark of about 200 characters; `n` is one of its words.
@@ -92,7 +99,15 @@ fn screen(criterion: &mut Criterion) {
         inherited: None,
     };
     criterion.bench_function("screen with all five layers", |bencher| {
-        bencher.iter(|| guard.screen(&policy, Phase::Write, black_box(&candidate), &NoStore, Writer::Untrusted));
+        bencher.iter(|| {
+            guard.screen(
+                &policy,
+                Phase::Write,
+                black_box(&candidate),
+                &NoStore,
+                Writer::Untrusted,
+            )
+        });
     });
 }
 
