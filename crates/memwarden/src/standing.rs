@@ -119,7 +119,7 @@ impl Handle {
         self.require("revoke", &[Role::Owner])?;
         check_reason(reason)?;
         self.check_interval(principal, since, until)?;
-        self.write_revocation(RevocationPayload {
+        self.write_revocation(&RevocationPayload {
             principal,
             since,
             until,
@@ -141,7 +141,7 @@ impl Handle {
             given: position.to_string(),
             expected: "the log position of a revocation in force".to_owned(),
         })?;
-        self.write_revocation(RevocationPayload {
+        self.write_revocation(&RevocationPayload {
             principal: revoked.principal,
             since: revoked.since,
             until: revoked.until,
@@ -173,7 +173,7 @@ impl Handle {
         Ok(())
     }
 
-    fn write_revocation(&self, payload: RevocationPayload) -> Result<u64, WardenError> {
+    fn write_revocation(&self, payload: &RevocationPayload) -> Result<u64, WardenError> {
         let policy = self.warden.chain.registry().policy_hash();
         let draft = draft::note(
             LeafKind::Key,
