@@ -1,6 +1,7 @@
 //! The command line: every verb, flag and default, and nothing that runs.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use memwarden::core::{ContextId, PrincipalId};
 use memwarden::{Kind, Namespace, RecordId, Role, TraceType};
 use std::path::PathBuf;
 
@@ -31,6 +32,9 @@ pub struct Global {
     /// Credential to act with: a file, or the name of a role in the key directory [default: agent]
     #[arg(long, global = true, env = "MEMWARDEN_CREDENTIAL", value_name = "FILE|ROLE")]
     pub credential: Option<PathBuf>,
+    /// Token of the context to act in, from `memwarden begin`
+    #[arg(long, global = true, env = "MEMWARDEN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub token: Option<String>,
     /// Namespace: 1 to 128 characters of A-Z a-z 0-9 . _ : -
     #[arg(short, long, global = true, default_value_t, value_name = "NAME")]
     pub namespace: Namespace,
@@ -44,7 +48,7 @@ pub enum Command {
     /// Make a store, its signing key, and credentials for owner, agent and step
     Init {
         /// Preset or TOML file
-        #[arg(long, default_value = "annotate", value_name = "PRESET|FILE")]
+        #[arg(long, default_value = "warden", value_name = "PRESET|FILE")]
         policy: String,
     },
     /// Remember one entry
@@ -72,6 +76,8 @@ pub enum Command {
         #[arg(required = true)]
         paths: Vec<PathBuf>,
     },
+    #[command(flatten)]
+    Gate(GateCommand),
     /// Review what was kept out
     #[command(subcommand)]
     Quarantine(Quarantine),
@@ -136,6 +142,136 @@ pub enum Command {
     Rpc,
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
+}
+
+/// An action and its parameters.
+#[derive(Debug, Args)]
+pub struct ActionArgs {
+    /// The tool
+    pub tool: String,
+    /// Its parameters, a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub params: Option<String>,
+}
+
+/// What a step reports.
+#[derive(Debug, Args)]
+pub struct ReceiptArgs {
+    /// The context it ran for
+    #[arg(long, value_name = "ID")]
+    pub context: ContextId,
+    /// The step's name
+    #[arg(long)]
+    pub step: String,
+    /// The kind of its subject: the parameter that names it in the policy
+    #[arg(long, value_name = "KIND")]
+    pub subject_kind: String,
+    /// The subject's id
+    #[arg(long, value_name = "ID")]
+    pub subject_id: String,
+    /// The very bytes that were checked: a file, `-` for stdin, or their SHA-256
+    #[arg(long, value_name = "FILE|-|SHA256")]
+    pub content: String,
+    /// passed, failed or error
+    #[arg(long)]
+    pub outcome: String,
+    /// Its arguments, a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub arguments: Option<String>,
+    /// The tool that ran
+    #[arg(long)]
+    pub tool: Option<String>,
+    /// A value that it put out
+    #[arg(long = "output", value_name = "NAME=VALUE")]
+    pub outputs: Vec<String>,
+    /// How long it counts, in seconds [default: 3600]
+    #[arg(long, value_name = "SECONDS")]
+    pub life_seconds: Option<u64>,
+}
+
+/// Contexts and actions.
+#[derive(Debug, Subcommand)]
+pub enum GateCommand {
+    /// Open a context: one model's window. Prints its id and its token
+    Begin,
+    /// What a person asked for in a context: the mandate for actions in it (owner or user)
+    Request {
+        context: ContextId,
+        text: String,
+        /// A tool that it covers [default: every sensitive action of the policy]
+        #[arg(long = "tool", value_name = "TOOL")]
+        tools: Vec<String>,
+    },
+    /// Untrusted content entered the window without being stored (needs --token)
+    Observe {
+        /// Where it came from: a tool's name, an address
+        source: String,
+        /// The content: a file, `-` for stdin, or its SHA-256
+        content: String,
+    },
+    /// May this action run? Prints the decision and, if so, a permit (needs --token)
+    Authorize {
+        #[command(flatten)]
+        action: ActionArgs,
+        /// A person's approval of exactly this action
+        #[arg(long, value_name = "ID")]
+        approval: Option<RecordId>,
+    },
+    /// What an action still lacks, one line each; logs nothing (needs --token)
+    Explain {
+        #[command(flatten)]
+        action: ActionArgs,
+    },
+    /// Spend a permit for what is about to be executed (step)
+    Redeem {
+        permit: RecordId,
+        #[arg(long, value_name = "ID")]
+        context: ContextId,
+        #[command(flatten)]
+        action: ActionArgs,
+    },
+    /// Confirm one action that somebody else asked for (owner or user)
+    Approve {
+        #[arg(long, value_name = "ID")]
+        context: ContextId,
+        #[command(flatten)]
+        action: ActionArgs,
+    },
+    /// A step says that it ran, on which very bytes, and how it ended (step)
+    Receipt(ReceiptArgs),
+    /// Vouch for a record's text (owner, user or system)
+    Endorse {
+        record: RecordId,
+        /// SHA-256 of the text that you read, from `quarantine show`
+        #[arg(long, value_name = "DIGEST")]
+        content: memwarden_core::Digest,
+        /// A record that you rest on
+        #[arg(long = "ground", value_name = "RECORD")]
+        grounds: Vec<RecordId>,
+        /// A sentence for the log
+        #[arg(long, default_value = "")]
+        reason: String,
+    },
+    /// Count what a principal wrote in an interval, and what derives from it, for nothing (owner)
+    Revoke {
+        /// Id of the principal, from `memwarden principal list`
+        principal: Option<PrincipalId>,
+        /// Start of the interval, RFC 3339
+        #[arg(long, value_name = "TIME")]
+        since: Option<jiff::Timestamp>,
+        /// End of the interval, RFC 3339 [default: none]
+        #[arg(long, value_name = "TIME")]
+        until: Option<jiff::Timestamp>,
+        /// Take back the revocation at this log entry
+        #[arg(long, value_name = "ENTRY", conflicts_with_all = ["principal", "since", "until"])]
+        undo: Option<u64>,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+        /// A sentence for the log
+        #[arg(long, default_value = "")]
+        reason: String,
+    },
 }
 
 /// An entry and how it comes in.

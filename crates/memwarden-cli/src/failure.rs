@@ -1,5 +1,6 @@
 //! What can go wrong, its exit code, and how it is shown.
 
+use crate::output;
 use memwarden::WardenError;
 use memwarden_core::log::StoreError;
 use serde_json::{Value, json};
@@ -114,6 +115,7 @@ pub fn warden_code(error: &WardenError) -> &'static str {
         WardenError::Refused(_) => "refused",
         WardenError::Credential { .. } | WardenError::OtherStore { .. } => "credential",
         WardenError::Forbidden { .. } => "forbidden",
+        WardenError::Context { .. } => "context",
         WardenError::NotFound { .. } => "not_found",
         WardenError::Purged { .. } => "purged",
         WardenError::NoNamespace { .. } => "no_namespace",
@@ -136,7 +138,7 @@ fn warden_exit_code(error: &WardenError) -> u8 {
 pub fn report(failure: &Failure, json: bool) {
     if json {
         // The exit code still tells it if nobody reads.
-        let _ = crate::output::line(&json!({"error": failure.to_json()}).to_string());
+        let _ = output::line(&output::inert_json(&json!({"error": failure.to_json()}).to_string()));
         return;
     }
     // One sentence up to the first `; ` says what is wrong, the rest what to do about it.

@@ -6,6 +6,7 @@ pub mod args;
 mod commands;
 pub mod failure;
 pub mod formats;
+mod gate_wire;
 mod import;
 mod output;
 mod policy_source;

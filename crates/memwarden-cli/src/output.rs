@@ -22,7 +22,30 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
 
 /// Prints one JSON value, indented.
 pub(crate) fn json(value: &Value) -> Result<(), Failure> {
-    line(&format!("{value:#}"))
+    line(&inert_json(&format!("{value:#}")))
+}
+
+/// JSON text in which every character that could act on a terminal or hide in it is an escape. They stand in
+/// strings only, where an escape says the same.
+pub(crate) fn inert_json(text: &str) -> String {
+    let mut inert = String::with_capacity(text.len());
+    for c in text.chars() {
+        let plain = matches!(c, ' '..='~' | '\n') || (!c.is_control() && is_visible(c));
+        if plain {
+            inert.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            inert.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    inert
+}
+
+fn is_visible(c: char) -> bool {
+    let mut bytes = [0; 4];
+    let text: &str = c.encode_utf8(&mut bytes);
+    memwarden::visible(text) == text
 }
 
 /// A table with these headings.
@@ -49,4 +72,21 @@ pub(crate) fn cell(text: &str, limit: usize) -> String {
 pub(crate) fn time(time: Timestamp) -> String {
     let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_microsecond(micros).map_or_else(|_| micros.to_string(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn inert_json_says_the_same_and_holds_nothing_that_acts() {
+        let value = json!({"a\u{9b}": ["\u{1b}[2J", "\u{7f}\u{202e}x\u{e0041}", "Мария 朝 👩\u{200d}🚀\n\t"]});
+        for text in [value.to_string(), format!("{value:#}")] {
+            let inert = inert_json(&text);
+            assert_eq!(serde_json::from_str::<Value>(&inert).unwrap(), value);
+            assert!(!inert.contains(|c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202e}' | '\u{e0041}')));
+            assert!(inert.contains("Мария 朝 👩\u{200d}🚀"));
+        }
+    }
 }

@@ -5,12 +5,13 @@
 //! `error {code, message, ..}`. A line that is not a request is answered with `id: null` and changes nothing.
 //! `docs/rpc.md` lists the operations.
 
+mod gate;
 mod operations;
 
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::strict::{Json, Object};
-use crate::{Outcome, session};
+use crate::{Outcome, output, session};
 use memwarden::{Handle, Namespace, Role};
 use operations::Refused;
 use serde::Deserialize;
@@ -27,7 +28,7 @@ struct Request {
     #[serde(default)]
     id: Json,
     op: String,
-    /// Reserved for the token of a context; this version opens none.
+    /// The token of the context to act in.
     #[serde(default)]
     context: Option<String>,
     #[serde(default)]
@@ -81,16 +82,19 @@ pub fn answer(handle: &Handle, namespace: &Namespace, line: &[u8]) -> String {
         Ok(Object(request)) => request,
         Err(error) => {
             let expected = "expected one JSON object {id, op, context?, params?}";
+            let error = output::cell(&error.to_string(), 300);
             return bad(&Value::Null, format!("the line is not a request: {error}; {expected}"));
         }
     };
     let Json(id) = &request.id;
-    if request.context.is_some() {
-        return bad(id, "`context`: this version opens no contexts: expected none".to_owned());
-    }
+    let within = match request.context.as_deref().map(|token| handle.within(token)).transpose() {
+        Ok(within) => within,
+        Err(error) => return failed(id, &Failure::Warden(error).to_json()),
+    };
+    let handle = within.as_ref().unwrap_or(handle);
     let params = request.params.as_deref().map_or("{}", serde_json::value::RawValue::get);
     match operations::run(handle, namespace, &request.op, params) {
-        Ok(result) => json!({"id": id, "result": result}).to_string(),
+        Ok(result) => output::inert_json(&json!({"id": id, "result": result}).to_string()),
         Err(Refused::Params(message)) => bad(id, message),
         Err(Refused::Warden(error)) => failed(id, &Failure::Warden(error).to_json()),
         Err(Refused::Failure(failure)) => failed(id, &failure.to_json()),
@@ -98,7 +102,7 @@ pub fn answer(handle: &Handle, namespace: &Namespace, line: &[u8]) -> String {
 }
 
 fn failed(id: &Value, error: &Value) -> String {
-    json!({"id": id, "error": error}).to_string()
+    output::inert_json(&json!({"id": id, "error": error}).to_string())
 }
 
 fn skip_line(input: &mut impl std::io::BufRead) -> Result<(), Failure> {

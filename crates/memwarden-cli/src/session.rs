@@ -35,7 +35,11 @@ pub(crate) fn open(global: &Global) -> Result<Arc<Warden>, Failure> {
 pub(crate) fn handle(global: &Global, role: Role) -> Result<Handle, Failure> {
     let warden = open(global)?;
     let credential = credential(global, &warden.keys().clone(), role)?;
-    Ok(warden.handle(&credential)?)
+    let handle = warden.handle(&credential)?;
+    match &global.token {
+        Some(token) => Ok(handle.within(token)?),
+        None => Ok(handle),
+    }
 }
 
 /// The credential that the arguments name: a file, or a role whose file lies in the key directory.

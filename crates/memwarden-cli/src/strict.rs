@@ -135,12 +135,18 @@ impl<'de> Deserialize<'de> for Json {
 }
 
 fn twice<E: Error>(name: &str) -> E {
-    E::custom(format!("key `{}` stands twice in one object", crate::wire::short(name)))
+    E::custom(format!(
+        "key `{}` stands twice in one object",
+        crate::wire::short(name)
+    ))
 }
 
 /// The text of a JSON object, as it is kept.
 pub(crate) fn object_text(Named(members): Named<Json>) -> String {
-    let object: Map<String, Value> = members.into_iter().map(|(name, Json(value))| (name, value)).collect();
+    let object: Map<String, Value> = members
+        .into_iter()
+        .map(|(name, Json(value))| (name, value))
+        .collect();
     Value::Object(object).to_string()
 }
 
@@ -157,7 +163,11 @@ mod tests {
 
     #[test]
     fn a_key_that_stands_twice_is_refused_at_any_depth() {
-        for text in [r#"{"a":1,"a":1}"#, r#"{"a":[{"b":1,"b":2}]}"#, r#"{"\u0061":1,"a":2}"#] {
+        for text in [
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":[{"b":1,"b":2}]}"#,
+            r#"{"\u0061":1,"a":2}"#,
+        ] {
             let error = serde_json::from_str::<Json>(text).unwrap_err().to_string();
             assert!(error.contains("stands twice in one object"), "{error}");
             assert!(serde_json::from_str::<Named<Json>>(text).is_err());
@@ -179,7 +189,9 @@ mod tests {
             x: u8,
         }
         assert!(serde_json::from_str::<Object<Point>>(r#"{"x":1}"#).is_ok());
-        let error = serde_json::from_str::<Object<Point>>("[1]").unwrap_err().to_string();
+        let error = serde_json::from_str::<Object<Point>>("[1]")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("expected an object"), "{error}");
     }
 }

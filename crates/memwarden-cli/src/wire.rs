@@ -2,6 +2,7 @@
 
 use crate::output;
 use crate::strict::{self, Json, Named};
+use memwarden::ledger::Checkpoint;
 use memwarden::{
     Changed, Entry, Event, FieldValue, Finding, IntegrityReport, Kind, PurgeReport, Recall, Record, RecordId,
     Remembered, StoreStatus, TraceType,
@@ -134,6 +135,11 @@ pub(crate) fn record_id(field: &str, text: &str) -> Result<RecordId, String> {
     text.parse().map_err(|error| format!("`{field}`: {error}"))
 }
 
+/// Reads a checkpoint without checking who signed it.
+pub(crate) fn checkpoint(field: &str, note: &str) -> Result<Checkpoint, String> {
+    Checkpoint::read_unverified(note).map_err(|error| format!("`{field}` is not a checkpoint: {error}"))
+}
+
 impl EntryIn {
     /// The entry, and the record that it replaces.
     pub(crate) fn read(self) -> Result<(Entry, Option<RecordId>), String> {
@@ -211,8 +217,7 @@ pub(crate) fn recall(recall: &Recall) -> Value {
                 object.insert("score".to_owned(), json!(hit.score));
                 object.insert("rank".to_owned(), json!(hit.rank));
                 object.insert("writer".to_owned(), json!(hit.writer));
-                // No receipts exist in this version; the place is kept.
-                object.insert("receipts".to_owned(), json!([]));
+                object.insert("receipts".to_owned(), json!(hit.receipts));
                 object.insert("read_findings".to_owned(), findings(&hit.findings));
                 object.insert("rendered".to_owned(), json!(hit.rendered));
             }
@@ -224,6 +229,7 @@ pub(crate) fn recall(recall: &Recall) -> Value {
         "hits": hits,
         "block": recall.block,
         "withheld": withheld,
+        "collapsed": recall.collapsed,
         "label": recall.label.as_str(),
         "position": recall.position,
     })
@@ -359,7 +365,8 @@ pub(crate) fn status(status: &StoreStatus) -> Value {
         "witness": status.witness.map(|(size, epoch)| json!({"size": size, "epoch": epoch})),
         "stray": status.stray.iter().map(damage).collect::<Vec<_>>(),
         "warnings": status.warnings,
-        "receipts": 0,
-        "authorize_calls": 0,
+        "receipts": status.receipts,
+        "authorize_calls": status.decisions,
+        "endorsers_needed": status.endorsers_needed,
     })
 }

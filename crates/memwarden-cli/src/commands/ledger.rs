@@ -4,7 +4,7 @@ use super::witness;
 use crate::args::{Global, Ledger};
 use crate::failure::Failure;
 use crate::{Outcome, output, session, wire};
-use memwarden::ledger::{Checkpoint, ProofFile, VerifierKey, verify_export};
+use memwarden::ledger::{ProofFile, VerifierKey, verify_export};
 use memwarden::{Depth, IntegrityReport, RecordId, Reveal, Role, Trust};
 use serde_json::json;
 use std::path::Path;
@@ -58,6 +58,9 @@ fn verifier_key(text: &str) -> Result<VerifierKey, Failure> {
 
 fn verify(global: &Global, depth: Depth, reindex: bool, held: Option<&Path>) -> Result<Outcome, Failure> {
     let held = held.map(read).transpose()?;
+    if let Some(held) = &held {
+        wire::checkpoint("held", held).map_err(Failure::Input)?;
+    }
     let handle = session::handle(global, if reindex { Role::Owner } else { Role::Agent })?;
     if reindex {
         handle.reindex()?;
@@ -110,10 +113,7 @@ fn verify_files(
     let held = match held {
         None => None,
         Some(path) => {
-            let note = read(path)?;
-            Some(Checkpoint::read_unverified(&note).map_err(|error| {
-                Failure::Input(format!("`held`: `{}` is not a checkpoint: {error}", path.display()))
-            })?)
+            Some(wire::checkpoint("held", &read(path)?).map_err(Failure::Input)?)
         }
     };
     let key = key.map(verifier_key).transpose()?;

@@ -4,7 +4,8 @@ use crate::args::{Global, Remember, RetrievalArg};
 use crate::failure::Failure;
 use crate::{Outcome, output, policy_source, session, strict, wire};
 use memwarden::{
-    Entry, FieldValue, Kind, Query, RecordId, Retrieval, Role, Status, Verdict, Warden, WriteOptions, credential_path,
+    Entry, FieldValue, Kind, Query, RecordId, Retrieval, Role, Status, StoreStatus, Verdict, Warden, WriteOptions,
+    credential_path,
 };
 use serde_json::json;
 use std::io::Read as _;
@@ -181,10 +182,11 @@ pub(super) fn status(global: &Global) -> Result<Outcome, Failure> {
     };
     output::line(&format!("witness    {witness}"))?;
     output::line(&format!("policy     {}", status.policy.0))?;
+    output::line(&format!("mode       {}", mode(&status)))?;
     output::line(&format!(
-        "mode       screen mode: {} principals, 0 receipts, 0 authorize calls; not protected against actions \
-         that only a forged memory supports: this version has no gate",
-        status.principals.len()
+        "endorse    {} endorser{} of different domains raise a record",
+        status.endorsers_needed,
+        if status.endorsers_needed == 1 { "" } else { "s" }
     ))?;
     let mut table = output::table(&["namespace", "active", "quarantined", "retired", "purged", "differs from the log"]);
     for namespace in &status.namespaces {
@@ -205,4 +207,27 @@ pub(super) fn status(global: &Global) -> Result<Outcome, Failure> {
         output::line(&format!("{} records were isolated by the owner", status.isolated))?;
     }
     Ok(outcome)
+}
+
+/// Which rung of protection is in use, and what is not promised on it.
+fn mode(status: &StoreStatus) -> String {
+    let counts = format!(
+        "{} principals, {} receipts, {} authorize calls",
+        status.principals.len(),
+        status.receipts,
+        status.decisions
+    );
+    if status.decisions == 0 {
+        format!(
+            "screen mode: {counts}; not protected against actions that only a forged memory supports; next step: open a \
+             context for each model's window (`memwarden begin`) and ask `memwarden authorize` before actions"
+        )
+    } else if status.receipts == 0 {
+        format!(
+            "contexts and gate: {counts}; not protected against claims that a check was done, which no step has proven; \
+             next step: let steps write receipts (`memwarden receipt`) and require them in the policy"
+        )
+    } else {
+        format!("steps and gate: {counts}; not protected against a compromised step process")
+    }
 }

@@ -1,6 +1,7 @@
 //! One function for each verb: open, do, print.
 
 mod demo;
+mod gate;
 mod ledger;
 mod memory;
 mod owner;
@@ -24,6 +25,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
             memory::recall(global, query, *k, *kind, *retrieval, *block)
         }
         Command::Import { paths } => import::run(global, paths),
+        Command::Gate(command) => gate::run(global, command),
         Command::Quarantine(command) => quarantine::run(global, command),
         Command::Retire { record, reason } => quarantine::retire(global, *record, reason),
         Command::History { record } => memory::history(global, *record),

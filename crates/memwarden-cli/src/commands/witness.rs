@@ -5,6 +5,7 @@
 
 use crate::failure::Failure;
 use memwarden::Handle;
+use memwarden::ledger::Checkpoint;
 use memwarden::ledger::witness::{
     add_checkpoint_request, append_cosignatures, parse_conflict_size, parse_cosignatures,
 };
@@ -16,6 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The note with the witness's cosignatures.
 pub(super) fn publish(handle: &Handle, note: &str, url: &str) -> Result<String, Failure> {
     let endpoint = format!("{}/add-checkpoint", url.trim_end_matches('/'));
+    let own = Checkpoint::read_unverified(note).map_err(|error| Failure::Unverified(error.to_string()))?.size;
     let mut known = 0;
     for _ in 0..2 {
         let proof = if known == 0 { Vec::new() } else { handle.consistency_from(known)? };
@@ -32,6 +34,12 @@ pub(super) fn publish(handle: &Handle, note: &str, url: &str) -> Result<String, 
             409 => {
                 known = parse_conflict_size(&body)
                     .map_err(|error| Failure::Service(format!("witness `{url}` answered 409 with: {error}")))?;
+                if known > own {
+                    return Err(Failure::Unverified(format!(
+                        "witness `{url}` has seen {known} entries of this log, and it holds {own}: the store may \
+                         have been rolled back"
+                    )));
+                }
             }
             _ => {
                 let said = crate::wire::short(&body);

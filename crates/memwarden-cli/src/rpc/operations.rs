@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::strict::Object;
 use crate::wire::{self, Body, EntryIn};
-use crate::{import, policy_source, session};
+use crate::{import, output, policy_source, session};
 use memwarden::ledger::{ProofFile, VerifierKey};
 use memwarden::{
     Channel, Depth, Handle, Namespace, Query, RecordId, Retrieval, Reveal, Role, Status, WardenError,
@@ -39,7 +39,7 @@ impl From<Failure> for Refused {
     }
 }
 
-type Answer = Result<Value, Refused>;
+pub(super) type Answer = Result<Value, Refused>;
 
 /// Runs one operation.
 pub(super) fn run(handle: &Handle, namespace: &Namespace, op: &str, params: &str) -> Answer {
@@ -96,6 +96,9 @@ pub(super) fn run(handle: &Handle, namespace: &Namespace, op: &str, params: &str
         "verify" => {
             let params: Verify = read(params)?;
             let depth = if params.deep { Depth::Deep } else { Depth::Log };
+            if let Some(held) = &params.held {
+                wire::checkpoint("held", held).map_err(Refused::Params)?;
+            }
             Ok(wire::integrity(&handle.verify(depth, params.held.as_deref())?))
         }
         "checkpoint" => {
@@ -138,11 +141,11 @@ pub(super) fn run(handle: &Handle, namespace: &Namespace, op: &str, params: &str
             Ok(json!({"name": policy.name, "hash": policy.hash().to_string(), "toml": policy.source}))
         }
         "load_policy" => load_policy(handle, params),
-        _ => Err(Refused::Params(format!(
+        _ => super::gate::run(handle, default, op, params).unwrap_or_else(|| Err(Refused::Params(format!(
             "`op` is `{}`: expected one of {}",
             wire::short(op),
             OPERATIONS.join(", ")
-        ))),
+        )))),
     }
 }
 
@@ -174,6 +177,17 @@ pub(super) const OPERATIONS: &[&str] = &[
     "register",
     "policy",
     "load_policy",
+    "begin",
+    "end",
+    "request",
+    "observe",
+    "authorize",
+    "explain",
+    "redeem",
+    "approve",
+    "receipt",
+    "endorse",
+    "revoke",
 ];
 
 #[derive(Deserialize)]
@@ -377,25 +391,26 @@ fn check_proof(params: &str) -> Answer {
 }
 
 /// Reads parameters; the error names the field.
-fn read<T: DeserializeOwned>(params: &str) -> Result<T, Refused> {
+pub(super) fn read<T: DeserializeOwned>(params: &str) -> Result<T, Refused> {
     let mut deserializer = serde_json::Deserializer::from_str(params);
     let Object(value) = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." { "params".to_owned() } else { path };
-        Refused::Params(format!("`{field}`: {}", error.into_inner()))
+        let (field, what) = (wire::short(&field), output::cell(&error.into_inner().to_string(), 300));
+        Refused::Params(format!("`{field}`: {what}"))
     })?;
     Ok(value)
 }
 
-fn namespace(default: &Namespace, given: Option<&str>) -> Result<Namespace, Refused> {
+pub(super) fn namespace(default: &Namespace, given: Option<&str>) -> Result<Namespace, Refused> {
     given.map_or_else(|| Ok(default.clone()), |text| parse("namespace", text))
 }
 
-fn id(text: &str) -> Result<RecordId, Refused> {
+pub(super) fn id(text: &str) -> Result<RecordId, Refused> {
     wire::record_id("id", text).map_err(Refused::Params)
 }
 
-fn parse<T: FromStr>(field: &str, text: &str) -> Result<T, Refused>
+pub(super) fn parse<T: FromStr>(field: &str, text: &str) -> Result<T, Refused>
 where
     T::Err: std::fmt::Display,
 {
