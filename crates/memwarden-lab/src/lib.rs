@@ -3,6 +3,7 @@
 //! This is the light part, always linked. It defends nothing itself: it attacks
 //! real stores that it makes, through the same verbs as everyone.
 
+pub mod agents;
 pub mod demo;
 pub mod farma;
 pub mod report;
