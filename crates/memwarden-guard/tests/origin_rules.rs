@@ -325,6 +325,20 @@ fn a_policy_that_requires_a_step_is_refused_where_nobody_may_run_one() {
 }
 
 #[test]
+fn a_step_that_the_gate_would_never_look_up_is_not_required() {
+    let required = policy(&requiring("sensitive", "validate"));
+    let mut routine = required.clone();
+    routine.actions[0].class = ActionClass::Routine;
+    let mut off = required.clone();
+    off.origin = OriginMode::Off;
+    assert_eq!(required_steps(&required), ["validate"]);
+    for policy in [routine, off] {
+        assert!(required_steps(&policy).is_empty());
+        assert_eq!(check_steps(&policy, 0), Ok(()));
+    }
+}
+
+#[test]
 fn actions_and_tools_are_explained_one_by_one() {
     let policy = policy(FULL);
     let actions = explain_actions(&policy).into_iter().map(|row| {
@@ -423,6 +437,15 @@ fn what_a_listing_changes_is_told_against_the_rule_for_actions_that_are_not_list
     expect!["action `import_batch`: control narrowed from all parameters to batch, target"]
         .assert_eq(&back("control = [\"batch\", \"target\"]\n", ""));
     expect!["action `import_batch`: control no longer names batch, target: one that is left out is not asked about"].assert_eq(&change("control = [\"batch\", \"target\"]\n", ""));
+}
+
+#[test]
+fn a_step_required_of_another_subject_does_not_stand_for_the_one_given_up() {
+    let to = "step = \"scan\", subject = \"target\"";
+    assert_eq!(
+        change("step = \"scan\", subject = \"batch\"", to),
+        "action `import_batch`: step `scan` of `batch` no longer required"
+    );
 }
 
 #[test]
