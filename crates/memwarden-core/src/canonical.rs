@@ -1,18 +1,22 @@
 //! When two spellings of a value count as one: the comparison of action parameters with what a person said.
 //!
-//! Text is normalized (NFKC), split at white space, and each token is stripped of the punctuation around it.
-//! Purely alphabetic tokens are compared without case; a token with a digit in it keeps its case, because
-//! account numbers and ids may differ by nothing else. A *number* also matches another spelling of the same
-//! decimal (`10.50` and `10.5`), a *string* only its own (a version `10.0` is not `10`). Scripts are never
-//! folded into each other, and invisible characters are kept, so look-alikes do not match.
+//! Text is normalized (NFKC) and split at white space. Punctuation around a token of a *text* may be part of
+//! the sentence and is looked past; a *value* keeps its own, because `../key` is not `/key`. A point or comma in
+//! front is never punctuation (`.5` is not `5`), and a digit that is raised, circled or a fraction stays what it
+//! is (`10²` is not `102`). Purely alphabetic tokens are compared without case; a token with a digit in it keeps
+//! its case, because account numbers and ids may differ by nothing else. A *number* also matches another spelling
+//! of the same decimal (`10.50` and `10.5`), a *string* only its own (a version `10.0` is not `10`). Scripts are
+//! never folded into each other, and invisible characters are kept, so look-alikes do not match.
 
 use unicode_normalization::UnicodeNormalization as _;
 
 /// A token of a canonical text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Token {
-    /// The token, normalized.
+    /// The token, normalized, without the punctuation around it.
     pub text: String,
+    /// The token with the punctuation around it.
+    whole: String,
     /// The same number in its shortest spelling, if it is a plain decimal.
     pub number: Option<String>,
 }
@@ -30,7 +34,22 @@ impl CanonicalValue {
     /// The canonical form of text.
     #[must_use]
     pub fn of_text(text: &str) -> Self {
-        Self::Words(tokens(text).into_iter().map(|token| token.text).collect())
+        Self::Words(words(text).map(|word| cased(&word)).collect())
+    }
+
+    /// Whether `text` as a whole says this value.
+    ///
+    /// ```
+    /// use memwarden_core::CanonicalValue;
+    /// assert!(CanonicalValue::of_number("12.5").is_said_by("12.50"));
+    /// assert!(!CanonicalValue::of_text("12.5").is_said_by("12.50"));
+    /// ```
+    #[must_use]
+    pub fn is_said_by(&self, text: &str) -> bool {
+        match self {
+            Self::Number(number) => shortest(text.trim()).as_ref() == Some(number),
+            Self::Words(_) => *self == Self::of_text(text),
+        }
     }
 
     /// The canonical form of a number, from its decimal spelling.
@@ -72,42 +91,105 @@ impl CanonicalValue {
                 !words.is_empty()
                     && text
                         .windows(words.len())
-                        .any(|window| window.iter().zip(words).all(|(token, word)| token.text == *word))
+                        .any(|window| window.iter().zip(words).all(|(token, word)| token.says(word)))
             }
         }
+    }
+}
+
+impl Token {
+    /// Whether it is `word`, with nothing but punctuation around it.
+    fn says(&self, word: &str) -> bool {
+        self.whole.match_indices(word).any(|(at, _)| {
+            let before = self.whole.get(..at).unwrap_or_default();
+            let after = self.whole.get(at + word.len()..).unwrap_or_default();
+            before.chars().all(opens) && after.chars().all(closes)
+        })
     }
 }
 
 /// The tokens of a text.
 #[must_use]
 pub fn tokens(text: &str) -> Vec<Token> {
-    let normalized: String = text.nfkc().collect();
-    normalized.split_whitespace().filter_map(token).collect()
+    words(text).filter_map(|word| token(&word)).collect()
 }
 
 fn token(word: &str) -> Option<Token> {
-    const AROUND: &[char] = &[
-        '.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', '“', '”', '‘',
-        '’', '«', '»', '、', '。', '，',
-    ];
-    const CURRENCY: &[char] = &['$', '€', '£', '¥'];
-    let core = word
-        .trim_matches(AROUND)
-        .trim_start_matches(CURRENCY)
-        .trim_end_matches(CURRENCY);
+    let core = word.trim_start_matches(opens).trim_end_matches(closes);
     if core.is_empty() {
         return None;
     }
-    let has_digit = core.chars().any(char::is_numeric);
-    let text = if has_digit {
-        core.to_owned()
-    } else {
-        core.to_lowercase()
-    };
     Some(Token {
         number: shortest(core),
-        text,
+        text: cased(core),
+        whole: cased(word),
     })
+}
+
+/// Words as they stand, normalized. A word with a digit that NFKC would turn into an ordinary one is only
+/// composed.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split_whitespace().flat_map(|word| {
+        let normalized: String = if word.chars().any(is_odd_digit) {
+            word.nfc().collect()
+        } else {
+            word.nfkc().collect()
+        };
+        let parts: Vec<String> = normalized.split_whitespace().map(str::to_owned).collect();
+        parts
+    })
+}
+
+fn is_odd_digit(c: char) -> bool {
+    c.is_numeric() && !c.is_ascii_digit() && !('\u{ff10}'..='\u{ff19}').contains(&c)
+}
+
+fn cased(word: &str) -> String {
+    if word.chars().any(char::is_numeric) {
+        word.to_owned()
+    } else {
+        word.to_lowercase()
+    }
+}
+
+/// Punctuation in front of a word.
+const fn opens(c: char) -> bool {
+    matches!(
+        c,
+        '"' | '\'' | '`' | '(' | '[' | '{' | '<' | '“' | '”' | '‘' | '’' | '«' | '»' | '$' | '€' | '£' | '¥'
+    )
+}
+
+/// Punctuation behind a word.
+const fn closes(c: char) -> bool {
+    matches!(
+        c,
+        '.' | ','
+            | ';'
+            | ':'
+            | '!'
+            | '?'
+            | '"'
+            | '\''
+            | '`'
+            | ')'
+            | ']'
+            | '}'
+            | '>'
+            | '“'
+            | '”'
+            | '‘'
+            | '’'
+            | '«'
+            | '»'
+            | '、'
+            | '。'
+            | '，'
+            | '$'
+            | '€'
+            | '£'
+            | '¥'
+    )
 }
 
 /// The shortest spelling of a plain decimal: an optional sign, ASCII digits, at most one point. A leading
@@ -172,6 +254,14 @@ mod tests {
             !mentions("anything", &text("  ")),
             "nothing is not mentioned everywhere"
         );
+        assert!(mentions("pay \"ACME Corp.\" (today)", &text("acme corp.")));
+        assert!(mentions("pay \"ACME Corp.\" (today)", &text("ACME Corp")));
+        assert!(!mentions("read /etc/motd", &text("../etc/motd")), "a value keeps its points");
+        assert!(!mentions("commit to git", &text(".git")));
+        assert!(!mentions("send .5 coins", &number("5")), "a point in front is no full stop");
+        assert!(!mentions("send ,5 coins", &number("5")));
+        assert!(!mentions("send 10² coins", &number("102")), "a raised digit is no digit");
+        assert!(!mentions("row 10②", &text("102")));
     }
 
     proptest! {
@@ -186,7 +276,8 @@ mod tests {
         #[test]
         fn no_text_makes_it_panic(text in ".{0,80}") {
             let value = CanonicalValue::of_text(&text);
-            prop_assert_eq!(mentions(&text, &value), !value.is_empty());
+            prop_assert!(value.is_said_by(&text));
+            prop_assert!(!value.is_empty() || !mentions(&text, &value));
         }
     }
 }

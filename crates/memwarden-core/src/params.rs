@@ -159,8 +159,9 @@ impl ParamValue {
         }
     }
 
-    /// The scalar values in it, in canonical form; `None` for one that no text can mention (a truth value or
-    /// `null`).
+    /// The scalar values in it, in canonical form; `None` for one that no text can mention: a truth value,
+    /// `null`, an empty list or object. The names of an object's members count as values: whoever chooses them
+    /// can say as much with them.
     #[must_use]
     pub fn scalars(&self) -> Vec<Option<CanonicalValue>> {
         match self {
@@ -171,8 +172,15 @@ impl ParamValue {
                 ))]
             }
             Self::String(text) => vec![Some(CanonicalValue::of_text(text))],
+            Self::List(items) if items.is_empty() => vec![None],
             Self::List(items) => items.iter().flat_map(Self::scalars).collect(),
-            Self::Object(members) => members.values().flat_map(Self::scalars).collect(),
+            Self::Object(members) if members.is_empty() => vec![None],
+            Self::Object(members) => members
+                .iter()
+                .flat_map(|(name, value)| {
+                    std::iter::once(Some(CanonicalValue::of_text(name))).chain(value.scalars())
+                })
+                .collect(),
         }
     }
 }
