@@ -399,4 +399,9 @@ fn a_loosening_is_told_line_by_line_and_a_tightening_is_not() {
     expect!["stage `provenance`: undeclared weakened from poisoned to unlabeled"]
         .assert_eq(&loosenings(&poisoned, &unlabeled).join("\n"));
     assert!(loosenings(&unlabeled, &poisoned).is_empty());
+    let keyword = policy("name = \"x\"\n[write]\nstages = [\"keyword\"]\n");
+    assert!(
+        loosenings(&keyword, &unlabeled).is_empty(),
+        "nothing that both run reads a declaration"
+    );
 }
