@@ -132,7 +132,7 @@ fn write_all(
                 while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed))
                     && let (Some(imported), Some(slot)) = (entries.get(at), outcomes.get(at))
                 {
-                    let options = WriteOptions { channel: Channel::Import, supersedes: None };
+                    let options = WriteOptions { channel: Channel::Import, ..WriteOptions::default() };
                     let outcome = handle.remember_with(namespace, imported.entry.clone(), &options);
                     let failed = matches!(&outcome, Err(WardenError::Store(_) | WardenError::Closed { .. }));
                     if let Ok(mut slot) = slot.lock() {

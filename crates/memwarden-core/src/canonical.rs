@@ -156,7 +156,22 @@ fn cased(word: &str) -> String {
 const fn opens(c: char) -> bool {
     matches!(
         c,
-        '"' | '\'' | '`' | '(' | '[' | '{' | '<' | '“' | '”' | '‘' | '’' | '«' | '»' | '$' | '€' | '£' | '¥'
+        '"' | '\''
+            | '`'
+            | '('
+            | '['
+            | '{'
+            | '<'
+            | '“'
+            | '”'
+            | '‘'
+            | '’'
+            | '«'
+            | '»'
+            | '$'
+            | '€'
+            | '£'
+            | '¥'
     )
 }
 
@@ -256,11 +271,20 @@ mod tests {
         );
         assert!(mentions("pay \"ACME Corp.\" (today)", &text("acme corp.")));
         assert!(mentions("pay \"ACME Corp.\" (today)", &text("ACME Corp")));
-        assert!(!mentions("read /etc/motd", &text("../etc/motd")), "a value keeps its points");
+        assert!(
+            !mentions("read /etc/motd", &text("../etc/motd")),
+            "a value keeps its points"
+        );
         assert!(!mentions("commit to git", &text(".git")));
-        assert!(!mentions("send .5 coins", &number("5")), "a point in front is no full stop");
+        assert!(
+            !mentions("send .5 coins", &number("5")),
+            "a point in front is no full stop"
+        );
         assert!(!mentions("send ,5 coins", &number("5")));
-        assert!(!mentions("send 10² coins", &number("102")), "a raised digit is no digit");
+        assert!(
+            !mentions("send 10² coins", &number("102")),
+            "a raised digit is no digit"
+        );
         assert!(!mentions("row 10②", &text("102")));
     }
 

@@ -140,7 +140,7 @@ named_enum!(
 );
 
 /// The value of a structured field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FieldValue {
     /// Text.
     String(String),

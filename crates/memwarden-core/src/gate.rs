@@ -120,7 +120,7 @@ pub struct EvidenceError {
 
 /// What the gate may know. Implemented over verified state only.
 pub trait Evidence {
-    /// The newest receipt of this epoch for a step and a subject, whatever its outcome.
+    /// The newest receipt of this epoch and namespace for a step and a subject, whatever its outcome.
     ///
     /// # Errors
     /// [`EvidenceError`].

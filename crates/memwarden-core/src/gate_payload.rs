@@ -166,6 +166,8 @@ impl Outcome {
 /// The payload of a receipt leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptPayload {
+    /// The namespace that it counts in.
+    pub namespace: String,
     /// The step's name.
     pub step: String,
     /// What it was about.
@@ -190,7 +192,8 @@ impl ReceiptPayload {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut e = Encoder::tagged(RECEIPT_TAG, PAYLOAD_VERSION);
-        e.bytes(self.step.as_bytes())
+        e.bytes(self.namespace.as_bytes())
+            .bytes(self.step.as_bytes())
             .bytes(self.subject.kind.as_bytes())
             .bytes(self.subject.id.as_bytes())
             .fixed(self.subject.digest.as_bytes())
@@ -216,6 +219,7 @@ impl ReceiptPayload {
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut d = Decoder::tagged(bytes, RECEIPT_TAG, PAYLOAD_VERSION)?;
         let payload = Self {
+            namespace: owned(&mut d, "namespace")?,
             step: owned(&mut d, "step")?,
             subject: Subject {
                 kind: owned(&mut d, "subject kind")?,
@@ -461,6 +465,7 @@ mod tests {
             digest,
         };
         let receipt = ReceiptPayload {
+            namespace: "default".into(),
             step: "validate".into(),
             subject,
             arguments: digest,

@@ -53,7 +53,7 @@ pub use leaf::{LEAF_TAG, LEAF_VERSION, Leaf, LeafKind};
 pub use name::{NameError, Namespace};
 pub use origin::{
     APPROVAL_LIFE_US, CONTEXT_LIFE_US, Grant, Origin, PERMIT_LIFE_US, RECEIPT_LIFE_US, REQUEST_LIFE_US,
-    TOKENLESS_WINDOW_US, Window, takes_evidence_away,
+    TOKENLESS_RENEWAL_US, TOKENLESS_WINDOW_US, Window, takes_evidence_away,
 };
 pub use params::{
     MAX_PARAMETER_BYTES, MAX_PARAMETER_DEPTH, MAX_PARAMETERS, ParamError, ParamValue, Params, action_hash,

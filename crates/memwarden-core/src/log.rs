@@ -451,6 +451,8 @@ pub struct Search<'a> {
     pub common_above: u64,
     /// Only this kind, if set.
     pub kind: Option<crate::Kind>,
+    /// Nothing by these.
+    pub without: &'a [PrincipalId],
 }
 
 /// Takes position and bytes of one leaf after another.

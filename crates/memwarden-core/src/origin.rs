@@ -1,11 +1,14 @@
 //! What the log says about contexts, permits and approvals: a pure fold over leaves, no payload needed.
 //!
 //! - A *label* leaf with a context opens it (the first one), lowers its label to its authority, or, with
-//!   status `retired`, ends it. A *recall* leaf lowers the label of its context to its authority, or without
-//!   one that of its principal's last hour.
+//!   status `retired`, ends it. A *recall* leaf lowers the label of its context to its authority. Both lower
+//!   the last hour of their principal too: whoever leaves the token out sheds nothing.
 //! - A *permit* leaf with status `active` grants the permit that its record id names and spends the
 //!   approvals among its parents; with status `retired` and a known id it spends the permit.
 //! - An *approval* leaf whose record id is no record grants an approval.
+//!
+//! - An *epoch* leaf follows a restore: what entered the windows after the restored state is not known, so
+//!   their labels are lost, and so is everybody's last hour.
 //!
 //! State that expired is dropped, by entry time.
 
@@ -14,8 +17,12 @@ use std::collections::HashMap;
 
 /// How long a context token works: 24 hours.
 pub const CONTEXT_LIFE_US: u64 = 24 * 3_600 * 1_000_000;
-/// How long what was served without a token lowers the writes of its principal: one hour.
-pub const TOKENLESS_WINDOW_US: u64 = 3_600 * 1_000_000;
+/// How long what was served lowers what its principal writes without a token: one hour, and the minute in which
+/// what serves no less is not written down again at once.
+pub const TOKENLESS_WINDOW_US: u64 = 3_600 * 1_000_000 + TOKENLESS_RENEWAL_US;
+/// How old the mark of an hour may be before the next fall is durable at once: one minute. So a crash that takes
+/// the newest mark leaves one that lasts the full hour.
+pub const TOKENLESS_RENEWAL_US: u64 = 60 * 1_000_000;
 /// How long a permit works: five minutes.
 pub const PERMIT_LIFE_US: u64 = 5 * 60 * 1_000_000;
 /// How long an approval works: ten minutes.
@@ -36,6 +43,8 @@ pub struct Window {
     pub label: Authority,
     /// Whether it was ended.
     pub ended: bool,
+    /// The epoch it was opened in; in a later one its label is lost.
+    pub epoch: u32,
 }
 
 impl Window {
@@ -59,7 +68,7 @@ pub struct Grant {
     pub spent: bool,
 }
 
-/// What was served to a principal without a token, newest of each weakness.
+/// What was served to a principal, newest of each weakness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Hour {
     none: Option<Timestamp>,
@@ -74,6 +83,9 @@ pub struct Origin {
     permits: HashMap<RecordId, Grant>,
     approvals: HashMap<RecordId, Grant>,
     swept: Timestamp,
+    epoch: u32,
+    /// When this epoch began, if a restore did.
+    restored: Option<Timestamp>,
     evidence: u64,
     receipts: u64,
     decisions: u64,
@@ -82,9 +94,13 @@ pub struct Origin {
 impl Origin {
     /// Takes in a leaf. `is_record` tells whether a record id names a record of the log.
     pub(crate) fn apply(&mut self, leaf: &Leaf, is_record: impl Fn(&RecordId) -> bool) {
+        if leaf.epoch > self.epoch {
+            self.epoch = leaf.epoch;
+            self.restored = Some(leaf.time);
+        }
         match leaf.kind {
-            LeafKind::Label => self.label(leaf),
-            LeafKind::Recall => self.recall(leaf),
+            LeafKind::Label => self.take_label(leaf),
+            LeafKind::Recall => self.take_recall(leaf),
             LeafKind::Permit => self.permit(leaf),
             LeafKind::Approval => {
                 if let Some(id) = leaf.record.filter(|id| !is_record(id)) {
@@ -120,12 +136,35 @@ impl Origin {
             time.is_some_and(|time| now.as_micros() < time.as_micros().saturating_add(TOKENLESS_WINDOW_US))
         };
         let hour = self.hours.get(principal).copied().unwrap_or_default();
-        if within(hour.none) {
+        if within(hour.none) || within(self.restored) {
             Authority::None
         } else if within(hour.inform) {
             Authority::Inform
         } else {
             Authority::Act
+        }
+    }
+
+    /// Whether the log shows that `principal` was served `label` or less within the last minute: then its hour
+    /// stays lowered for an hour from now whatever becomes of the next mark.
+    #[must_use]
+    pub fn is_marked(&self, principal: &PrincipalId, label: Authority, now: Timestamp) -> bool {
+        let hour = self.hours.get(principal).copied().unwrap_or_default();
+        let newest = match label {
+            Authority::Act => return true,
+            Authority::Inform => hour.none.max(hour.inform),
+            Authority::None => hour.none,
+        };
+        newest.is_some_and(|time| now.as_micros() < time.as_micros().saturating_add(TOKENLESS_RENEWAL_US))
+    }
+
+    /// The label of one context. Of one that is not known, or was opened before a restore, it is `none`
+    /// (invariant 12).
+    #[must_use]
+    pub fn label(&self, context: &ContextId) -> Authority {
+        match self.window(context) {
+            Some(window) if window.epoch == self.epoch => window.label,
+            _ => Authority::None,
         }
     }
 
@@ -138,10 +177,7 @@ impl Origin {
         now: Timestamp,
     ) -> Authority {
         match context {
-            // A context whose state was lost counts as `none` (invariant 12).
-            Some(context) => self
-                .window(context)
-                .map_or(Authority::None, |window| window.label),
+            Some(context) => self.label(context),
             None => self.tokenless(principal, now),
         }
     }
@@ -176,24 +212,34 @@ impl Origin {
         self.evidence
     }
 
-    fn label(&mut self, leaf: &Leaf) {
+    fn take_label(&mut self, leaf: &Leaf) {
         let Some(context) = leaf.context else { return };
         let opened = Window {
             opened_by: leaf.principal,
             opened: leaf.time,
             label: Authority::Act,
             ended: false,
+            epoch: leaf.epoch,
         };
         let window = self.windows.entry(context).or_insert(opened);
         window.label = window.label.min(leaf.authority);
         window.ended |= leaf.status == Status::Retired;
+        // The end of a context brings nothing new into anybody's hands.
+        if leaf.status != Status::Retired {
+            self.mark(leaf);
+        }
     }
 
-    fn recall(&mut self, leaf: &Leaf) {
-        if let Some(context) = leaf.context {
-            if let Some(window) = self.windows.get_mut(&context) {
-                window.label = window.label.min(leaf.authority);
-            }
+    fn take_recall(&mut self, leaf: &Leaf) {
+        if let Some(window) = leaf.context.and_then(|context| self.windows.get_mut(&context)) {
+            window.label = window.label.min(leaf.authority);
+        }
+        self.mark(leaf);
+    }
+
+    /// Notes what reached a principal, for its writes without a token.
+    fn mark(&mut self, leaf: &Leaf) {
+        if leaf.authority == Authority::Act {
             return;
         }
         let hour = self.hours.entry(leaf.principal).or_default();

@@ -120,6 +120,7 @@ fn reads(directory: &Path) -> Result<(), Box<dyn Error>> {
                 limit: 50,
                 common_above,
                 kind: None,
+                without: &[],
             };
             let started = Instant::now();
             let found = snapshot.candidates(&search)?.len();

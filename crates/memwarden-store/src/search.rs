@@ -5,6 +5,7 @@ use crate::index::{IN_INDEX, table};
 use crate::schema::span;
 use crate::terms::expressions;
 use memwarden_core::log::{Candidate, Retrieval, Search};
+use memwarden_core::{Kind, PrincipalId};
 use rapidfuzz::distance::levenshtein;
 use rusqlite::{Connection, params};
 use std::collections::BinaryHeap;
@@ -40,23 +41,31 @@ fn lexical(conn: &Connection, namespace: i64, search: &Search<'_>) -> Result<Vec
             score: -row.get::<_, f64>(1)?,
         })
     };
-    let found = match search.kind {
-        None => conn
+    let found = match (search.kind, search.without) {
+        (None, []) => conn
             .prepare_cached(&format!(
                 "SELECT rowid, bm25({fts}) AS score FROM {fts} WHERE {fts} MATCH ?1 ORDER BY score, rowid LIMIT ?2"
             ))?
             .query_map(params![expression, limit], read)?
             .collect::<Result<_, _>>()?,
-        Some(kind) => conn
+        (kind, without) => conn
             .prepare_cached(&format!(
                 "SELECT {fts}.rowid, bm25({fts}) AS score
                  FROM {fts} CROSS JOIN record ON record.num = {fts}.rowid
-                 WHERE {fts} MATCH ?1 AND record.kind = ?3 ORDER BY score, {fts}.rowid LIMIT ?2"
+                 WHERE {fts} MATCH ?1 AND (?3 IS NULL OR record.kind = ?3) AND {}
+                 ORDER BY score, {fts}.rowid LIMIT ?2",
+                not_by(without)
             ))?
-            .query_map(params![expression, limit, kind.code()], read)?
+            .query_map(params![expression, limit, kind.map(Kind::code)], read)?
             .collect::<Result<_, _>>()?,
     };
     Ok(found)
+}
+
+/// The condition that none of `principals` wrote a row. Ids are hexadecimal, so nothing has to be quoted.
+fn not_by(principals: &[PrincipalId]) -> String {
+    let ids: Vec<String> = principals.iter().map(|id| format!("x'{id}'")).collect();
+    format!("record.principal NOT IN ({})", ids.join(", "))
 }
 
 /// Leaves out terms that no record has; then those in more than `common_above` records, unless there are no
@@ -107,7 +116,9 @@ fn nearest(
     let (first, last) = span(log);
     let mut statement = conn.prepare_cached(&format!(
         "SELECT num, content FROM record
-         WHERE num BETWEEN ?1 AND ?2 AND namespace = ?3 AND {IN_INDEX} AND (?4 IS NULL OR kind = ?4) ORDER BY num"
+         WHERE num BETWEEN ?1 AND ?2 AND namespace = ?3 AND {IN_INDEX} AND (?4 IS NULL OR kind = ?4)
+           AND {} ORDER BY num",
+        not_by(search.without)
     ))?;
     let kind = search.kind.map(|kind| kind.code());
     let mut rows = statement.query(params![first, last, namespace, kind])?;

@@ -1,8 +1,8 @@
 //! `authorize`, `explain`, `redeem`, `approve`: the gate over verified evidence.
 
-use crate::facts::{Facts, passed};
+use crate::facts::{Facts, Receipt, passed};
 use crate::view::View;
-use crate::{Handle, Mechanisms, WardenError, draft, random};
+use crate::{Handle, Mechanisms, Warden, WardenError, draft, random};
 use memwarden_core::log::{NamespaceRow, Refusal, Retrieval, Search, field_key};
 use memwarden_core::{
     APPROVAL_LIFE_US, Action, ApprovalPayload, Authority, CanonicalValue, ContextId, Decided, Decision,
@@ -110,6 +110,7 @@ impl Handle {
         )?;
         let action = action_hash(tool, params, namespace.as_str(), &context.to_string());
         self.facts()?;
+        self.require_unrevoked("redeem")?;
         let spent = |problem| {
             WardenError::Refused(Refusal::Spent {
                 what: "permit",
@@ -162,6 +163,8 @@ impl Handle {
             self.require_roles("approve", &[Role::Owner, Role::User], "the owner or a user")?;
         }
         check_tool(tool)?;
+        self.facts()?;
+        self.require_unrevoked("approve")?;
         let window = self.window(&context)?;
         if by_another && window.opened_by == self.principal.id {
             return Err(WardenError::BadInput {
@@ -172,7 +175,7 @@ impl Handle {
         }
         let action = action_hash(tool, params, namespace.as_str(), &context.to_string());
         let policy = self.warden.chain.registry().policy_hash();
-        let epoch = self.warden.chain.replay().epoch();
+        let epoch = self.warden.bound_epoch();
         let now = self.warden.now();
         let expires = Timestamp::from_micros(now.as_micros().saturating_add(APPROVAL_LIFE_US));
         let payload = ApprovalPayload {
@@ -218,7 +221,7 @@ impl Handle {
             let registry = warden.chain.registry();
             (registry.policy(), registry.policy_hash())
         };
-        let epoch = warden.chain.replay().epoch();
+        let epoch = warden.bound_epoch();
         let (seen, now) = (view.size, warden.now());
         let action = Action {
             tool: tool.to_owned(),
@@ -237,9 +240,9 @@ impl Handle {
                     let evidence = GateEvidence {
                         facts,
                         view: RefCell::new(view),
+                        name: namespace,
                         namespace: row.as_ref(),
                         handle: self,
-                        epoch,
                         now,
                     };
                     authorize(&policy.actions, &action, &evidence, now, warden.mechanisms.gate)
@@ -329,9 +332,13 @@ impl Handle {
             .warden
             .with_facts(|facts| facts.approval(&id).cloned())
             .ok_or_else(|| spent("was never given, or has expired"))?;
-        if approval.expires <= now {
+        if approval.words.expires <= now {
             return Err(spent("has expired"));
         }
+        if !self.warden.may_approve(&approval.by, approval.time) {
+            return Err(spent("was given by somebody who may not approve, or was revoked"));
+        }
+        let approval = approval.words;
         let hash = approval_hash(&evaluated.action, &evaluated.policy, evaluated.epoch);
         let bound =
             approval.hash == hash && approval.context == context && approval.requester == self.principal.id;
@@ -341,6 +348,37 @@ impl Handle {
             ));
         }
         Ok(())
+    }
+}
+
+impl Warden {
+    /// The epoch that approvals are bound to.
+    fn bound_epoch(&self) -> u32 {
+        if self.mechanisms.epochs {
+            self.chain.replay().epoch()
+        } else {
+            0
+        }
+    }
+
+    /// Whether a receipt is evidence: of this epoch, by a step that no revocation reaches.
+    pub(crate) fn receipt_counts(&self, receipt: &Receipt) -> bool {
+        let is_step = self
+            .principal(&receipt.issuer)
+            .is_some_and(|principal| principal.role == Role::Step);
+        let replay = self.chain.replay();
+        (receipt.epoch == replay.epoch() || !self.mechanisms.epochs)
+            && (is_step || !self.mechanisms.step_role)
+            && !replay.standing().revokes(&receipt.issuer, receipt.fact.time)
+    }
+
+    /// Whether what `by` approved at `time` is the approval of a person who still stands for it.
+    fn may_approve(&self, by: &PrincipalId, time: Timestamp) -> bool {
+        let is_person = self
+            .principal(by)
+            .is_some_and(|principal| matches!(principal.role, Role::Owner | Role::User));
+        (is_person || !self.mechanisms.approval_by_another)
+            && !self.chain.replay().standing().revokes(by, time)
     }
 }
 
@@ -359,9 +397,9 @@ fn check_tool(tool: &str) -> Result<(), WardenError> {
 struct GateEvidence<'f, 'v> {
     facts: &'f Facts,
     view: RefCell<View<'v>>,
+    name: &'f Namespace,
     namespace: Option<&'f NamespaceRow>,
     handle: &'f Handle,
-    epoch: u32,
     now: Timestamp,
 }
 
@@ -370,16 +408,9 @@ impl GateEvidence<'_, '_> {
         &self.handle.warden.mechanisms
     }
 
-    /// Whether a receipt is evidence at all: of this epoch, by a step that no revocation reaches.
-    fn counts(&self, epoch: u32, issuer: &PrincipalId, time: Timestamp) -> bool {
-        let warden = &self.handle.warden;
-        let is_step = warden
-            .principal(issuer)
-            .is_some_and(|principal| principal.role == Role::Step);
-        let revoked = warden.chain.replay().standing().revokes(issuer, time);
-        (epoch == self.epoch || !self.mechanisms().epochs)
-            && (is_step || !self.mechanisms().step_role)
-            && !revoked
+    /// Whether a receipt is evidence here at all.
+    fn counts(&self, receipt: &Receipt) -> bool {
+        receipt.namespace == self.name.as_str() && self.handle.warden.receipt_counts(receipt)
     }
 
     fn rows(
@@ -431,6 +462,7 @@ impl GateEvidence<'_, '_> {
             limit: 4 * MAX_WEAKER,
             common_above: u64::MAX,
             kind: None,
+            without: &[],
         };
         let candidates = self.view.borrow_mut().snapshot.candidates(&search);
         let candidates = candidates.map_err(|error| EvidenceError {
@@ -458,9 +490,7 @@ impl Evidence for GateEvidence<'_, '_> {
         } else {
             any_subject.collect()
         };
-        let counted = found
-            .into_iter()
-            .filter(|receipt| self.counts(receipt.epoch, &receipt.issuer, receipt.fact.time));
+        let counted = found.into_iter().filter(|receipt| self.counts(receipt));
         let newest = if self.mechanisms().newest_receipt {
             counted.max_by_key(|receipt| receipt.fact.position)
         } else {
@@ -470,27 +500,33 @@ impl Evidence for GateEvidence<'_, '_> {
     }
 
     fn requests(&self, context: &ContextId) -> Result<Vec<RequestFact>, EvidenceError> {
-        Ok(self.facts.requests(context).to_vec())
+        let requests = self.facts.requests(context).iter();
+        let standing = |by, time| !self.handle.warden.chain.replay().standing().revokes(by, time);
+        Ok(requests
+            .filter(|request| standing(&request.by, request.time))
+            .map(|request| request.fact.clone())
+            .collect())
     }
 
     fn bindings(&self, parameter: &str, value: &CanonicalValue) -> Result<Vec<Witness>, EvidenceError> {
         let policy = self.handle.warden.policy();
-        let from_output = self.facts.all_receipts().find(|(_, _, receipt)| {
+        let warden = &self.handle.warden;
+        let counts = |receipt: &Receipt| warden.receipt_counts(receipt);
+        let mut passes = self.facts.standing_passes(self.name.as_str(), counts);
+        let from_output = passes.find(|(_, receipt)| {
             let never_echoes = receipt
                 .tool
                 .as_ref()
                 .and_then(|tool| policy.tools.get(tool))
                 .is_some_and(|tool| tool.echoes == memwarden_core::Echoes::Never);
             never_echoes
-                && passed(receipt)
                 && receipt.fact.expires > self.now
-                && self.counts(receipt.epoch, &receipt.issuer, receipt.fact.time)
                 && receipt
                     .output
                     .iter()
-                    .any(|(name, output)| name == parameter && output == value)
+                    .any(|(name, output)| name == parameter && value.is_said_by(output))
         });
-        if let Some((_, _, receipt)) = from_output {
+        if let Some((_, receipt)) = from_output {
             let witness = Witness {
                 record: None,
                 position: receipt.fact.position,

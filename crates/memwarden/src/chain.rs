@@ -56,6 +56,8 @@ pub(crate) struct Chain {
     damage: RwLock<Vec<Damage>>,
     usage: Mutex<HashMap<PrincipalId, Usage>>,
     usage_stale: AtomicBool,
+    /// Whether leaves were taken in that principals and policy were not read anew for.
+    registry_stale: AtomicBool,
     /// Names of namespaces that the commitment of a record bore out.
     names: RwLock<HashMap<NamespaceId, String>>,
     place: Arc<Place>,
@@ -99,6 +101,7 @@ impl Chain {
             damage: RwLock::new(Vec::new()),
             usage: Mutex::new(usage),
             usage_stale: AtomicBool::new(false),
+            registry_stale: AtomicBool::new(false),
             names: RwLock::new(HashMap::new()),
             place: Arc::clone(place),
             gate_leaves: Mutex::new(verified.gate_leaves.into()),
@@ -120,6 +123,7 @@ impl Chain {
             log,
             origin,
             usage_stale: AtomicBool::new(false),
+            registry_stale: AtomicBool::new(false),
             names: RwLock::new(HashMap::new()),
             place,
             gate_leaves: Mutex::new(VecDeque::new()),
@@ -258,6 +262,12 @@ impl Chain {
                 _ => {}
             }
         }
+        drop(replay);
+        if extended.registry {
+            self.registry_stale.store(true, Ordering::Release);
+            // Endorsements need no payload; for the others the next view reads the registry anew.
+            self.refresh_standing();
+        }
         Ok(extended)
     }
 
@@ -283,6 +293,7 @@ impl Chain {
         let mut state = self.state();
         let known = state.tree.size();
         if head.size == known {
+            self.refresh_registry(snapshot, &state)?;
             if head.checkpoint != state.checkpoint {
                 return Err(WardenError::unverified(
                     "the checkpoint was changed without a new entry",
@@ -314,20 +325,19 @@ impl Chain {
             let bytes = row.flatten().map_or(0, |row| row.entry.content.len() as u64);
             self.account(*principal, bytes);
         }
-        if extended.registry {
-            let registry = Registry::load(snapshot, self.log, &state.notes)?;
-            *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
-            self.refresh_standing();
-        }
+        self.refresh_registry(snapshot, &state)?;
         Ok((head.size, extended))
     }
 
-    /// Reads principals and policy anew from a snapshot.
-    pub(crate) fn refresh_registry(&self, snapshot: &mut dyn Snapshot) -> Result<(), WardenError> {
-        let notes = self.state().notes.clone();
-        let registry = Registry::load(snapshot, self.log, &notes)?;
-        *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
-        self.refresh_standing();
+    /// Reads principals and policy anew, if leaves were taken in that changed them. `snapshot` sees exactly what
+    /// `state` verified, so every view answers by the principals, policy and authority of its own moment.
+    fn refresh_registry(&self, snapshot: &mut dyn Snapshot, state: &ChainState) -> Result<(), WardenError> {
+        if self.registry_stale.load(Ordering::Acquire) {
+            let registry = Registry::load(snapshot, self.log, &state.notes)?;
+            *self.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+            self.refresh_standing();
+            self.registry_stale.store(false, Ordering::Release);
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Contexts: one model's window, its token, its label, and what a person asks for in it.
 
+use crate::registry::LabelRule;
 use crate::{Handle, WardenError, draft, random};
 use memwarden_core::{
     Authority, BeginPayload, Channel, ContextId, Digest, Leaf, LeafKind, ObservePayload, REQUEST_LIFE_US,
@@ -96,6 +97,7 @@ impl Handle {
     /// A handle without a context.
     pub fn end(&self) -> Result<(), WardenError> {
         let context = self.require_context("end")?;
+        self.facts()?;
         let label = self.window(&context)?.label;
         let payload = ObservePayload {
             source: "end".to_owned(),
@@ -124,6 +126,8 @@ impl Handle {
                 "the owner, a user, or a key that vouches for roles",
             )?;
         }
+        self.facts()?;
+        self.require_unrevoked("request")?;
         self.window(&context)?;
         if text.trim().is_empty() || text.len() > MAX_REQUEST_BYTES || text.contains('\0') {
             return Err(WardenError::BadInput {
@@ -163,6 +167,7 @@ impl Handle {
                 expected: format!("1 to {MAX_SOURCE_BYTES} bytes of text without NUL"),
             });
         }
+        self.facts()?;
         let label = self.window(&context)?.label;
         let trusted = self
             .warden
@@ -179,18 +184,22 @@ impl Handle {
         Ok(label.min(authority))
     }
 
-    /// The label that a write of this handle takes.
-    pub(crate) fn write_label(&self, channel: Channel) -> Authority {
-        let mechanisms = self.warden.mechanisms;
-        let applies = self
-            .warden
+    /// The label that a write of this principal takes.
+    pub(crate) fn write_label(&self, channel: Channel, context: Option<ContextId>) -> Authority {
+        let warden = &self.warden;
+        let rule = warden
             .chain
             .registry()
-            .label_applies(&self.principal.id, channel, mechanisms);
-        if applies && mechanisms.labels {
-            self.current_label()
-        } else {
-            Authority::Act
+            .label_rule(&self.principal.id, channel, warden.mechanisms);
+        let now = warden.now();
+        let replay = warden.chain.replay();
+        let origin = replay.origin();
+        match (rule, context) {
+            (LabelRule::Skipped, _) => Authority::Act,
+            (LabelRule::OfContextOnly, None) => Authority::None,
+            (LabelRule::Applies | LabelRule::OfContextOnly, context) => {
+                origin.label_of(context.as_ref(), &self.principal.id, now)
+            }
         }
     }
 
@@ -199,9 +208,35 @@ impl Handle {
         self.warden.chain.registry().class_of(&self.principal)
     }
 
-    /// What this handle's wish counts for: its class, lowered by the label.
+    /// What this handle's wish counts for: its class, lowered by the label; nothing while it is revoked.
     pub(crate) fn acting(&self) -> Authority {
-        self.class().min(self.write_label(Channel::Direct))
+        self.acting_in(Channel::Direct, self.context)
+    }
+
+    /// [`Handle::acting`] by another way in, or for another context.
+    pub(crate) fn acting_in(&self, channel: Channel, context: Option<ContextId>) -> Authority {
+        if self.is_revoked() {
+            return Authority::None;
+        }
+        self.class().min(self.write_label(channel, context))
+    }
+
+    /// Whether a revocation covers what this principal does now.
+    pub(crate) fn is_revoked(&self) -> bool {
+        let now = self.warden.now();
+        let replay = self.warden.chain.replay();
+        replay.standing().revokes(&self.principal.id, now)
+    }
+
+    pub(crate) fn require_unrevoked(&self, verb: &'static str) -> Result<(), WardenError> {
+        if self.is_revoked() {
+            return Err(WardenError::Forbidden {
+                verb,
+                role: self.principal.role,
+                needs: "a principal that is not revoked",
+            });
+        }
+        Ok(())
     }
 
     pub(crate) fn require_context(&self, verb: &'static str) -> Result<ContextId, WardenError> {
@@ -210,12 +245,17 @@ impl Handle {
         })
     }
 
-    /// A context that is open.
+    /// A context that is open, as far as this process has read the log. A restore closes all that were opened
+    /// before: what was said in them since the restored state is not known.
     pub(crate) fn window(&self, context: &ContextId) -> Result<Window, WardenError> {
         let now = self.warden.now();
-        let window = self.warden.chain.replay().origin().window(context).copied();
+        let (window, epoch) = {
+            let replay = self.warden.chain.replay();
+            (replay.origin().window(context).copied(), replay.epoch())
+        };
+        let of_this_epoch = |window: &Window| window.epoch == epoch || !self.warden.mechanisms.epochs;
         window
-            .filter(|window| window.is_open(now))
+            .filter(|window| window.is_open(now) && of_this_epoch(window))
             .ok_or_else(|| WardenError::Context {
                 reason: format!("context {context} is not open: it ended, expired, or was never opened"),
             })

@@ -9,9 +9,9 @@ use crate::WardenError;
 use crate::chain::Chain;
 use memwarden_core::log::Snapshot;
 use memwarden_core::{
-    APPROVAL_LIFE_US, ApprovalPayload, BeginPayload, CONTEXT_LIFE_US, CanonicalValue, ContextId, Digest,
-    Leaf, LeafKind, Outcome, PERMIT_LIFE_US, PermitPayload, PrincipalId, ReceiptFact, ReceiptPayload,
-    RecordId, RequestFact, RequestPayload, Status, Subject, Timestamp, commitment, tokens,
+    APPROVAL_LIFE_US, ApprovalPayload, BeginPayload, CONTEXT_LIFE_US, ContextId, Digest, Leaf, LeafKind,
+    Outcome, PERMIT_LIFE_US, PermitPayload, PrincipalId, ReceiptFact, ReceiptPayload, RecordId, RequestFact,
+    RequestPayload, Status, Subject, Timestamp, commitment, tokens,
 };
 use std::collections::HashMap;
 
@@ -24,8 +24,27 @@ pub(crate) struct Receipt {
     pub(crate) fact: ReceiptFact,
     pub(crate) epoch: u32,
     pub(crate) issuer: PrincipalId,
+    pub(crate) namespace: String,
     pub(crate) tool: Option<String>,
-    pub(crate) output: Vec<(String, CanonicalValue)>,
+    pub(crate) output: Vec<(String, String)>,
+    /// Whether it was written for an action that no permit was redeemed for.
+    alerted: bool,
+}
+
+/// A request, and who made it.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) fact: RequestFact,
+    pub(crate) by: PrincipalId,
+    pub(crate) time: Timestamp,
+}
+
+/// An approval, and who gave it.
+#[derive(Debug, Clone)]
+pub(crate) struct Approval {
+    pub(crate) words: ApprovalPayload,
+    pub(crate) by: PrincipalId,
+    pub(crate) time: Timestamp,
 }
 
 /// A permit that was granted.
@@ -41,11 +60,11 @@ pub(crate) struct Permit {
 /// Everything that may still count.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
-    tokens: HashMap<Digest, ContextId>,
+    tokens: HashMap<Digest, (ContextId, Timestamp)>,
     receipts: HashMap<(String, Subject), Vec<Receipt>>,
-    requests: HashMap<ContextId, Vec<RequestFact>>,
+    requests: HashMap<ContextId, Vec<Request>>,
     permits: HashMap<RecordId, Permit>,
-    approvals: HashMap<RecordId, ApprovalPayload>,
+    approvals: HashMap<RecordId, Approval>,
     swept: Timestamp,
     /// Which verification of the whole log the facts come from.
     generation: u64,
@@ -79,7 +98,7 @@ impl Facts {
 
     /// The context that a token opens.
     pub(crate) fn context_of(&self, token: &Digest) -> Option<ContextId> {
-        self.tokens.get(token).copied()
+        self.tokens.get(token).map(|(context, _)| *context)
     }
 
     /// Receipts for a step and a subject, oldest first.
@@ -98,8 +117,26 @@ impl Facts {
         })
     }
 
+    /// The newest receipt for each step and subject in a namespace, of those that count, if it passed: a later
+    /// failure takes an earlier pass back.
+    pub(crate) fn standing_passes<'f>(
+        &'f self,
+        namespace: &str,
+        counts: impl Fn(&Receipt) -> bool,
+    ) -> impl Iterator<Item = (&'f Subject, &'f Receipt)> {
+        self.receipts.iter().filter_map(move |((_, subject), receipts)| {
+            let counted = receipts
+                .iter()
+                .filter(|receipt| receipt.namespace == namespace && counts(receipt));
+            let newest = counted.max_by_key(|receipt| receipt.fact.position);
+            newest
+                .filter(|receipt| passed(receipt))
+                .map(|receipt| (subject, receipt))
+        })
+    }
+
     /// Requests that were opened in a context.
-    pub(crate) fn requests(&self, context: &ContextId) -> &[RequestFact] {
+    pub(crate) fn requests(&self, context: &ContextId) -> &[Request] {
         self.requests.get(context).map_or(&[], Vec::as_slice)
     }
 
@@ -107,14 +144,20 @@ impl Facts {
         self.permits.get(id)
     }
 
-    /// Whether a permit for `tool` was redeemed in a context.
-    pub(crate) fn was_redeemed(&self, context: &ContextId, tool: &str) -> bool {
-        self.permits
-            .values()
-            .any(|permit| permit.redeemed && permit.tool == tool && permit.context == Some(*context))
+    /// Whether a permit for `tool` was redeemed in a context that no earlier receipt there speaks for.
+    pub(crate) fn has_unreported_redemption(&self, context: &ContextId, tool: &str) -> bool {
+        let redeemed = self.permits.values().filter(|permit| {
+            permit.redeemed && permit.tool == tool && permit.context.as_ref() == Some(context)
+        });
+        let reported = self.all_receipts().filter(|(step, _, receipt)| {
+            receipt.fact.context == *context
+                && !receipt.alerted
+                && (*step == tool || receipt.tool.as_deref() == Some(tool))
+        });
+        redeemed.count() > reported.count()
     }
 
-    pub(crate) fn approval(&self, id: &RecordId) -> Option<&ApprovalPayload> {
+    pub(crate) fn approval(&self, id: &RecordId) -> Option<&Approval> {
         self.approvals.get(id)
     }
 
@@ -141,7 +184,12 @@ impl Facts {
             LeafKind::Permit => self.take_permit(leaf, &payload.bytes),
             LeafKind::Approval => {
                 if let (Some(id), Ok(words)) = (leaf.record, ApprovalPayload::decode(&payload.bytes)) {
-                    self.approvals.insert(id, words);
+                    let approval = Approval {
+                        words,
+                        by: leaf.principal,
+                        time: leaf.time,
+                    };
+                    self.approvals.insert(id, approval);
                 }
             }
             _ => {}
@@ -152,19 +200,23 @@ impl Facts {
     fn take_label(&mut self, leaf: &Leaf, bytes: &[u8]) {
         let Some(context) = leaf.context else { return };
         if let Ok(begin) = BeginPayload::decode(bytes) {
-            self.tokens.insert(begin.token, context);
+            self.tokens.insert(begin.token, (context, leaf.time));
         } else if let Ok(request) = RequestPayload::decode(bytes) {
-            self.requests.entry(context).or_default().push(RequestFact {
+            let fact = RequestFact {
                 position: leaf.position,
                 tokens: tokens(&request.text),
                 tools: request.tools,
                 expires: request.expires,
+            };
+            self.requests.entry(context).or_default().push(Request {
+                fact,
+                by: leaf.principal,
+                time: leaf.time,
             });
         }
     }
 
     fn take_receipt(&mut self, leaf: &Leaf, words: ReceiptPayload) {
-        let output = words.output.iter();
         let receipt = Receipt {
             fact: ReceiptFact {
                 position: leaf.position,
@@ -175,10 +227,10 @@ impl Facts {
             },
             epoch: leaf.epoch,
             issuer: leaf.principal,
+            namespace: words.namespace,
             tool: words.tool,
-            output: output
-                .map(|(name, value)| (name.clone(), CanonicalValue::of_text(value)))
-                .collect(),
+            output: words.output,
+            alerted: words.alert.is_some(),
         };
         self.receipts
             .entry((words.step, words.subject))
@@ -219,13 +271,15 @@ impl Facts {
         }
         self.receipts.retain(|_, receipts| !receipts.is_empty());
         for requests in self.requests.values_mut() {
-            requests.retain(|request| request.expires > now);
+            requests.retain(|request| request.fact.expires > now);
         }
         self.requests.retain(|_, requests| !requests.is_empty());
         // A redeemed permit explains a receipt that follows it: kept as long as its context.
         self.permits
             .retain(|_, permit| alive(permit.expires, CONTEXT_LIFE_US));
-        self.approvals.retain(|_, approval| approval.expires > now);
+        self.approvals.retain(|_, approval| approval.words.expires > now);
+        self.tokens
+            .retain(|_, (_, opened)| alive(*opened, CONTEXT_LIFE_US));
     }
 }
 

@@ -96,7 +96,7 @@ impl Warden {
                 domain: Principal::SHARED_DOMAIN.to_owned(),
             };
             let by = owner.get_or_insert_with(|| principal.clone()).clone();
-            drafts.push(register(&by, &principal, &credential, policy, now)?);
+            drafts.push(register(&by, &principal, &credential, false, policy, now)?);
         }
         let bytes = PolicyPayload {
             source: policy.source.clone(),
@@ -147,6 +147,7 @@ pub(crate) fn register(
     by: &Principal,
     principal: &Principal,
     credential: &Credential,
+    attest_roles: bool,
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Draft, WardenError> {
@@ -156,7 +157,7 @@ pub(crate) fn register(
         role: principal.role,
         domain: principal.domain.clone(),
         secret: credential.secret_digest(),
-        attest_roles: false,
+        attest_roles,
     };
     draft::note(LeafKind::Key, Some(by), payload.encode(), policy.hash(), now)
 }

@@ -195,6 +195,30 @@ impl Handle {
     /// # Errors
     /// A caller who is not the owner, or a name out of range.
     pub fn register(&self, name: &str, role: Role, domain: Option<&str>) -> Result<Credential, WardenError> {
+        self.register_key(name, role, domain, false)
+    }
+
+    /// [`Handle::register`] for a key that vouches for roles: what it hands over as said by a user was said by
+    /// one, so it may open requests. For the program between person and model, never for the model's own key.
+    ///
+    /// # Errors
+    /// As [`Handle::register`].
+    pub fn register_attesting(
+        &self,
+        name: &str,
+        role: Role,
+        domain: Option<&str>,
+    ) -> Result<Credential, WardenError> {
+        self.register_key(name, role, domain, true)
+    }
+
+    fn register_key(
+        &self,
+        name: &str,
+        role: Role,
+        domain: Option<&str>,
+        attest_roles: bool,
+    ) -> Result<Credential, WardenError> {
         self.require("register a principal", &[Role::Owner])?;
         for (field, text) in [
             ("name", name),
@@ -220,6 +244,7 @@ impl Handle {
             &self.principal,
             &principal,
             &credential,
+            attest_roles,
             &self.warden.policy(),
             at,
         )?;

@@ -1,6 +1,6 @@
 //! `recall`: candidates, checks against the log, read stages, the best k with their provenance.
 
-use crate::facts::passed;
+use crate::facts::Receipt;
 use crate::remember::{NamespaceView, inherited_taint};
 use crate::render::Claim;
 use crate::shelf::{Kept, Shelf};
@@ -8,11 +8,11 @@ use crate::view::{LazyView, checks_enabled};
 use crate::{Handle, WardenError, draft, random, render};
 use memwarden_core::log::{NamespaceRow, Retrieval, Search};
 use memwarden_core::{
-    Authority, Finding, Kind, LeafKind, Namespace, OriginMode, RecallPayload, Record, StageName, Status,
-    Timestamp, Verdict,
+    Authority, Finding, Kind, LeafKind, Namespace, OriginMode, PrincipalId, RecallPayload, Record, StageName,
+    Status, Timestamp, Verdict,
 };
 use memwarden_guard::{Candidate as Screened, Phase, Writer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Most records of one recall.
 pub const MAX_K: usize = 100;
@@ -93,11 +93,11 @@ impl Handle {
     /// ([`WardenError::Tampered`]): nothing of that namespace is served until it is mended.
     pub fn recall(&self, namespace: &Namespace, query: &Query) -> Result<Recall, WardenError> {
         check(query)?;
+        let warden = &self.warden;
+        let mut view = warden.view()?;
         if let Some(context) = self.context {
             self.window(&context)?;
         }
-        let warden = &self.warden;
-        let mut view = warden.view()?;
         let row = view.namespace(namespace)?;
         view.require_intact(&row)?;
         let now = warden.now();
@@ -105,13 +105,17 @@ impl Handle {
         let mut withheld = BTreeMap::new();
         let mut shelf = Shelf::new(query.k, warden.policy().origin);
         let mut wanted = query.k + 8;
-        let mut done = 0;
+        let mut seen = HashSet::new();
+        let mut without = Vec::new();
         loop {
-            let candidates = self.candidates(&view, &row, query, wanted)?;
+            let candidates = self.candidates(&view, &row, query, wanted, &without)?;
             let exhausted = candidates.len() < wanted;
-            for candidate in candidates.iter().skip(done) {
+            for candidate in &candidates {
                 if shelf.is_full() {
                     break;
+                }
+                if !seen.insert(candidate.row) {
+                    continue;
                 }
                 let Some(record) = self.serveable(&view, &row, candidate.row, now)? else {
                     continue;
@@ -121,11 +125,19 @@ impl Handle {
                     Some((record, findings)) => shelf.put(record, findings, candidate.score),
                 }
             }
-            done = candidates.len();
             if exhausted || shelf.is_full() {
                 break;
             }
-            wanted *= 2;
+            let satisfied = shelf.satisfied();
+            if satisfied.len() > without.len() {
+                if !self.others_wrote(&satisfied) {
+                    break;
+                }
+                without = satisfied;
+                wanted = query.k + 8;
+            } else {
+                wanted *= 2;
+            }
         }
         let position = view.with(|view| {
             warden.catch_up_facts(&mut *view.snapshot)?;
@@ -155,12 +167,20 @@ impl Handle {
         })
     }
 
+    /// Whether anybody but these keeps records in this store.
+    fn others_wrote(&self, principals: &[PrincipalId]) -> bool {
+        let usage = self.warden.chain.usage();
+        let mut writers = usage.iter().filter(|(_, usage)| usage.records > 0);
+        writers.any(|(principal, _)| !principals.contains(principal))
+    }
+
     fn candidates(
         &self,
         view: &LazyView<'_>,
         namespace: &NamespaceRow,
         query: &Query,
         limit: usize,
+        without: &[PrincipalId],
     ) -> Result<Vec<memwarden_core::log::Candidate>, WardenError> {
         let active = self.warden.chain.replay().active_in(&namespace.id);
         let search = Search {
@@ -170,6 +190,7 @@ impl Handle {
             limit,
             common_above: (active / COMMON_SHARE_DIVISOR).max(COMMON_FLOOR),
             kind: query.kind,
+            without,
         };
         view.with(|view| Ok(view.snapshot.candidates(&search)?))
     }
@@ -247,6 +268,7 @@ impl Handle {
             record,
             findings,
             score,
+            ..
         } = kept;
         let writer = self
             .warden
@@ -276,20 +298,20 @@ impl Handle {
         let Some(subject) = record.entry.subject.as_deref() else {
             return Vec::new();
         };
-        let epoch = self.warden.chain.replay().epoch();
+        let counts = |receipt: &Receipt| self.warden.receipt_counts(receipt);
         let mut found: Vec<u64> = self.warden.with_facts(|facts| {
-            let about = facts.all_receipts().filter(|(_, of, receipt)| {
-                of.id == subject && passed(receipt) && receipt.epoch == epoch && receipt.fact.expires > now
-            });
-            about.map(|(_, _, receipt)| receipt.fact.position).collect()
+            let about = facts
+                .standing_passes(&record.namespace, counts)
+                .filter(|(of, receipt)| of.id == subject && receipt.fact.expires > now);
+            about.map(|(_, receipt)| receipt.fact.position).collect()
         });
         found.sort_unstable_by(|a, b| b.cmp(a));
         found
     }
 
     /// Leaves an entry in the log that says what was asked and served. One that lowers the label of the context,
-    /// or of the principal's last hour, is durable before anything is served; the others wait for the next
-    /// commit, at most a second.
+    /// or that the principal's last hour has no mark of within a minute, is durable before anything is served;
+    /// the others wait for the next commit, at most a second.
     fn account(
         &self,
         namespace: &NamespaceRow,
@@ -309,8 +331,14 @@ impl Handle {
         draft.leaf.namespace = Some(namespace.id);
         draft.leaf.context = self.context;
         draft.leaf.authority = label;
-        let lowers = self.warden.policy().origin == OriginMode::Enforced && label < self.current_label();
-        if lowers {
+        let lowers = {
+            let replay = self.warden.chain.replay();
+            let origin = replay.origin();
+            let context = self.context.as_ref();
+            context.is_some_and(|context| label < origin.label(context))
+                || !origin.is_marked(&self.principal.id, label, at)
+        };
+        if lowers && self.warden.policy().origin == OriginMode::Enforced {
             self.warden.writer.commit(vec![draft])?;
         } else {
             self.warden.writer.defer(draft);

@@ -2,8 +2,8 @@
 
 use crate::{Handle, WardenError, draft};
 use memwarden_core::{
-    ContextId, Digest, Finding, LeafKind, Outcome, RECEIPT_LIFE_US, ReceiptPayload, Role, Score, Severity,
-    Subject, Timestamp,
+    ContextId, Digest, Finding, LeafKind, Namespace, Outcome, RECEIPT_LIFE_US, ReceiptPayload, Role, Score,
+    Severity, Subject, Timestamp,
 };
 
 /// Longest name, id or output value in bytes.
@@ -16,6 +16,8 @@ const MAX_LIFE_US: u64 = 30 * 24 * 3_600 * 1_000_000;
 /// What a step reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
+    /// The namespace that it counts in.
+    pub namespace: Namespace,
     /// The context it ran for.
     pub context: ContextId,
     /// The step's name.
@@ -55,6 +57,8 @@ impl Handle {
             self.require_roles("receipt", &[Role::Step], "a step")?;
         }
         check(executed)?;
+        self.facts()?;
+        self.require_unrevoked("receipt")?;
         if self
             .warden
             .chain
@@ -73,8 +77,9 @@ impl Handle {
         let now = self.warden.now();
         let life = executed.life_us.unwrap_or(RECEIPT_LIFE_US);
         let expires = Timestamp::from_micros(now.as_micros().saturating_add(life));
-        let findings = self.alerts(executed)?;
+        let findings = self.alerts(executed);
         let payload = ReceiptPayload {
+            namespace: executed.namespace.to_string(),
             step: executed.step.clone(),
             subject: executed.subject.clone(),
             arguments: executed.arguments,
@@ -93,6 +98,7 @@ impl Handle {
             now,
         )?;
         draft.leaf.context = Some(executed.context);
+        draft.leaf.namespace = self.warden.chain.namespace_named(executed.namespace.as_str());
         let placed = self.warden.writer.commit(vec![draft])?;
         Ok(Receipted {
             position: placed.first().map_or(0, |placed| placed.position),
@@ -101,20 +107,20 @@ impl Handle {
         })
     }
 
-    /// A listed action that ran although nobody redeemed a permit for it.
-    fn alerts(&self, executed: &Executed) -> Result<Vec<Finding>, WardenError> {
+    /// A listed action that ran although nobody redeemed a permit for it: each permit explains one receipt.
+    fn alerts(&self, executed: &Executed) -> Vec<Finding> {
         let policy = self.warden.policy();
-        let Some(rule) = policy.actions.iter().find(|rule| rule.tool == executed.step) else {
-            return Ok(Vec::new());
+        let ran = |tool: &str| executed.step == tool || executed.tool.as_deref() == Some(tool);
+        let Some(rule) = policy.actions.iter().find(|rule| ran(&rule.tool)) else {
+            return Vec::new();
         };
-        self.facts()?;
-        if self
+        let explained = self
             .warden
-            .with_facts(|facts| facts.was_redeemed(&executed.context, &rule.tool))
-        {
-            return Ok(Vec::new());
+            .with_facts(|facts| facts.has_unreported_redemption(&executed.context, &rule.tool));
+        if explained {
+            return Vec::new();
         }
-        Ok(vec![Finding {
+        vec![Finding {
             stage: "gate".to_owned(),
             rule: "no-permit".to_owned(),
             severity: Severity::High,
@@ -124,7 +130,7 @@ impl Handle {
                 "action `{}` ran in this context without a redeemed permit",
                 rule.tool
             ),
-        }])
+        }]
     }
 }
 

@@ -19,6 +19,17 @@ struct Registered {
     attest_roles: bool,
 }
 
+/// How a label lowers a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LabelRule {
+    /// It does not.
+    Skipped,
+    /// The label of the context, or without one of the principal's last hour.
+    Applies,
+    /// The label of the context; without one it is not known what was echoed.
+    OfContextOnly,
+}
+
 /// Principals and policy of one log.
 #[derive(Debug, Clone)]
 pub(crate) struct Registry {
@@ -116,27 +127,28 @@ impl Registry {
             .is_some_and(|registered| registered.attest_roles)
     }
 
-    /// Whether the label of context or hour lowers what a principal writes.
-    pub(crate) fn label_applies(&self, id: &PrincipalId, channel: Channel, mechanisms: Mechanisms) -> bool {
-        if self.policy.origin == OriginMode::Off {
-            return false;
+    /// How the label of context or hour lowers what a principal writes.
+    pub(crate) fn label_rule(&self, id: &PrincipalId, channel: Channel, mechanisms: Mechanisms) -> LabelRule {
+        if self.policy.origin == OriginMode::Off || !mechanisms.labels {
+            return LabelRule::Skipped;
         }
         let Some(principal) = self.principal(id) else {
-            return true;
+            return LabelRule::Applies;
         };
         match principal.role {
             // What a person typed passed through no model.
-            Role::Owner | Role::User => channel != Channel::Direct,
-            Role::Tool => {
-                let rule = self
-                    .policy
-                    .tools
-                    .get(&principal.name)
-                    .copied()
-                    .unwrap_or_default();
-                !(rule.trusted && (rule.echoes == Echoes::Never || !mechanisms.echo_label))
-            }
-            _ => true,
+            Role::Owner | Role::User if channel == Channel::Direct => LabelRule::Skipped,
+            Role::Tool => match self.policy.tools.get(&principal.name) {
+                Some(rule) if rule.trusted => {
+                    if rule.echoes == Echoes::Never || !mechanisms.echo_label {
+                        LabelRule::Skipped
+                    } else {
+                        LabelRule::OfContextOnly
+                    }
+                }
+                _ => LabelRule::Applies,
+            },
+            _ => LabelRule::Applies,
         }
     }
 
@@ -168,23 +180,37 @@ impl Registry {
             .count()
     }
 
-    /// Endorsers of different domains that a record needs: as the policy says, or 2, or 1 in a store whose
-    /// principals share one domain.
+    /// Endorsers of different domains that a record needs: as the policy says, or 2, or in a store whose
+    /// principals share one domain 1, the owner.
     pub(crate) fn endorsers_needed(&self) -> usize {
-        let domains: HashSet<&str> = self
-            .principals
-            .values()
-            .map(|registered| registered.principal.domain.as_str())
-            .collect();
-        let default = if domains.len() <= 1 { 1 } else { 2 };
+        let default = if self.is_one_domain() { 1 } else { 2 };
         self.policy
             .endorse_k
             .map_or(default, |k| usize::try_from(k).unwrap_or(usize::MAX))
     }
 
+    fn is_one_domain(&self) -> bool {
+        let mut domains = self.principals().map(|principal| &principal.domain);
+        domains
+            .next()
+            .is_none_or(|first| domains.all(|domain| domain == first))
+    }
+
     /// What raises and caps authority now.
     pub(crate) fn standing(&self, replay: &Replay, mechanisms: Mechanisms) -> Standing {
-        let revocations: Vec<Revocation> = self.revocations.values().copied().collect();
+        self.standing_with(replay, mechanisms, None)
+    }
+
+    /// What would raise and cap authority if one more revocation were in force.
+    pub(crate) fn standing_with(
+        &self,
+        replay: &Replay,
+        mechanisms: Mechanisms,
+        more: Option<Revocation>,
+    ) -> Standing {
+        let revocations: Vec<Revocation> = self.revocations.values().copied().chain(more).collect();
+        // Among principals of one domain only the owner stands for it, unless the policy says otherwise.
+        let owner_only = self.policy.endorse_k.is_none() && self.is_one_domain();
         let revoked = Standing {
             endorsed: HashSet::new(),
             revocations,
@@ -192,6 +218,7 @@ impl Registry {
         let domain_of = |endorsement: &Endorsement| {
             let principal = self.principal(&endorsement.principal)?;
             let counts = principal.role.class() == Authority::Act
+                && (!owner_only || principal.role == Role::Owner || !mechanisms.endorsement_domains)
                 && !revoked.revokes(&endorsement.principal, endorsement.time);
             counts.then(|| {
                 if mechanisms.endorsement_domains {

@@ -4,8 +4,9 @@ use crate::view::{LazyView, View};
 use crate::{Handle, WardenError, draft, random};
 use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord, Refusal};
 use memwarden_core::{
-    Authority, Channel, Digest, Entry, Finding, Kind, LeafKind, Namespace, OriginMode, Record, RecordId,
-    RecordPayload, StageName, Status, StatusChange, Taint, Timestamp, Verdict, commitment, encode_findings,
+    Authority, Channel, ContextId, Digest, Entry, Finding, Kind, LeafKind, Namespace, OriginMode, Record,
+    RecordId, RecordPayload, Role, StageName, Status, StatusChange, Taint, Timestamp, Verdict, commitment,
+    encode_findings,
 };
 use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer, declaration_mismatch};
 
@@ -22,6 +23,9 @@ pub struct WriteOptions {
     /// The record that it replaces. If the writer is weaker than that record, the new one is stored beside
     /// it as a proposal.
     pub supersedes: Option<RecordId>,
+    /// For a tool or step: the context that it ran for. Its label can only lower what is written, so no token
+    /// is asked for. Any other principal proves its context with a token.
+    pub context: Option<ContextId>,
 }
 
 impl Default for WriteOptions {
@@ -29,6 +33,7 @@ impl Default for WriteOptions {
         Self {
             channel: Channel::Direct,
             supersedes: None,
+            context: None,
         }
     }
 }
@@ -87,15 +92,17 @@ impl Handle {
         options: &WriteOptions,
     ) -> Result<Remembered, WardenError> {
         entry.check(self.warden.limits)?;
+        let context = self.writing_in(options)?;
         let row = self.warden.ensure_namespace(namespace)?;
         let mut tries = 0;
         loop {
-            let prepared = self.prepare(&row, entry.clone(), options)?;
+            let prepared = self.prepare(&row, entry.clone(), options, context)?;
             let placed = match self.warden.writer.commit(prepared.drafts) {
-                // Another process loaded a policy, or the label fell: screen and weigh the entry anew.
-                Err(WardenError::Refused(Refusal::PolicyChanged | Refusal::LabelFell { .. }))
-                    if tries < POLICY_TRIES =>
-                {
+                // Another process loaded a policy or raised the record, or the label fell: screen and weigh the
+                // entry anew.
+                Err(WardenError::Refused(
+                    Refusal::PolicyChanged | Refusal::LabelFell { .. } | Refusal::TooWeak { .. },
+                )) if tries < POLICY_TRIES => {
                     tries += 1;
                     continue;
                 }
@@ -131,11 +138,35 @@ impl Handle {
         Ok(view.record(number)?.map(|record| record.get().id))
     }
 
+    /// The context that a write belongs to: the one of this handle, or the one that a tool ran for.
+    fn writing_in(&self, options: &WriteOptions) -> Result<Option<ContextId>, WardenError> {
+        let context = match (self.context, options.context) {
+            (own, None) => own,
+            (None, Some(given)) if matches!(self.principal.role, Role::Tool | Role::Step) => Some(given),
+            (_, Some(given)) => {
+                return Err(WardenError::BadInput {
+                    field: "context",
+                    given: given.to_string(),
+                    expected: "none: only a tool or step without a token names the context it ran for"
+                        .to_owned(),
+                });
+            }
+        };
+        if let Some(context) = &context {
+            if options.context.is_some() {
+                drop(self.warden.view()?);
+            }
+            self.window(context)?;
+        }
+        Ok(context)
+    }
+
     fn prepare(
         &self,
         namespace: &NamespaceRow,
         entry: Entry,
         options: &WriteOptions,
+        context: Option<ContextId>,
     ) -> Result<Prepared, WardenError> {
         let warden = &self.warden;
         let policy = warden.policy();
@@ -150,7 +181,7 @@ impl Handle {
             });
         }
         let view = LazyView::new(warden);
-        let written = self.written_authority(&entry, options.channel)?;
+        let written = self.written_authority(&entry, options.channel, context)?;
         let inherited = if entry.parents.is_empty() {
             None
         } else {
@@ -188,7 +219,9 @@ impl Handle {
         let mut drafts = Vec::with_capacity(2);
         let proposal_for = match options.supersedes {
             Some(old) if status == Status::Active => {
-                let (what, proposal) = self.supersede(namespace, old)?;
+                // What replaces a record must itself be as strong, whoever writes it.
+                let acting = written.min(self.acting_in(options.channel, context));
+                let (what, proposal) = self.supersede(namespace, old, acting)?;
                 let mut change = draft::status(
                     &warden.chain,
                     Some(&self.principal),
@@ -199,8 +232,9 @@ impl Handle {
                     "a newer record was written",
                     at,
                 )?;
-                change.leaf.authority = self.acting();
-                change.leaf.context = self.context;
+                change.leaf.authority = acting;
+                change.leaf.context = context;
+                change.leaf.channel = options.channel;
                 drafts.push(change);
                 proposal
             }
@@ -212,6 +246,7 @@ impl Handle {
             entry,
             options.channel,
             self,
+            context,
             written,
             status,
             screening.verdict,
@@ -234,11 +269,16 @@ impl Handle {
     }
 
     /// Written authority: min(class, declared parents, label of the context or hour). What is imported has none.
-    fn written_authority(&self, entry: &Entry, channel: Channel) -> Result<Authority, WardenError> {
+    fn written_authority(
+        &self,
+        entry: &Entry,
+        channel: Channel,
+        context: Option<ContextId>,
+    ) -> Result<Authority, WardenError> {
         let class = if channel == Channel::Import {
             Authority::None
         } else {
-            self.class().min(self.write_label(channel))
+            self.class().min(self.write_label(channel, context))
         };
         let parents: Result<Vec<_>, _> = entry
             .parents
@@ -253,6 +293,7 @@ impl Handle {
         &self,
         namespace: &NamespaceRow,
         old: RecordId,
+        acting: Authority,
     ) -> Result<(StatusChange, Option<RecordId>), WardenError> {
         let known = self.warden.expectation(old)?;
         if known.namespace != namespace.id {
@@ -263,7 +304,7 @@ impl Handle {
                 expected: format!("a record of namespace `{}`", namespace.name),
             });
         }
-        if self.acting() >= known.effective() || !self.warden.mechanisms.stronger_records {
+        if acting >= known.effective() || !self.warden.mechanisms.stronger_records {
             Ok((StatusChange::Supersede, None))
         } else {
             Ok((StatusChange::ProposeSupersede, Some(old)))
@@ -281,6 +322,7 @@ fn write_draft(
     entry: Entry,
     channel: Channel,
     by: &Handle,
+    context: Option<ContextId>,
     written: Authority,
     status: Status,
     verdict: Verdict,
@@ -299,7 +341,7 @@ fn write_draft(
     leaf.namespace = Some(namespace.id);
     leaf.record = Some(id);
     leaf.channel = channel;
-    leaf.context = by.context;
+    leaf.context = context;
     leaf.authority = written;
     leaf.status = status;
     leaf.parents.clone_from(&entry.parents);
@@ -345,7 +387,7 @@ impl StoreView for NamespaceView<'_, '_> {
 
     fn receipt_backed_entries(&self, subject: Option<&str>) -> Result<u64, StageError> {
         let entries = self.reasoning_entries(subject)?;
-        let backing = self.view.receipts_about(subject);
+        let backing = self.view.receipts_about(&self.namespace.name, subject);
         let backing = backing.map_err(|error| StageError::Unavailable {
             reason: error.to_string(),
         })?;

@@ -1,11 +1,14 @@
 //! What happens to a record after it was written: release, reject, retire, and its history.
 
 use crate::{Handle, WardenError, draft};
-use memwarden_core::log::Placed;
+use memwarden_core::log::{Placed, Refusal};
 use memwarden_core::{
     Digest, Leaf, LeafKind, Namespace, Principal, Record, RecordId, Role, Status, StatusChange,
     StatusPayload, Timestamp, commitment,
 };
+
+/// How often a wish is weighed anew because authority changed under it.
+const WISH_TRIES: usize = 8;
 
 /// What a caller asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,14 +118,25 @@ impl Handle {
     /// # Errors
     /// A record that is not active.
     pub fn retire(&self, record: RecordId, reason: &str) -> Result<Changed, WardenError> {
-        let effective = self.warden.expectation(record)?.effective();
-        let weaker = self.acting() < effective && self.warden.mechanisms.stronger_records;
-        let change = if weaker {
-            StatusChange::ProposeRetire
-        } else {
-            StatusChange::Retire
-        };
-        self.change(record, change, None, reason)
+        let mut tries = 0;
+        loop {
+            let effective = self.warden.expectation(record)?.effective();
+            let weaker = self.acting() < effective && self.warden.mechanisms.stronger_records;
+            let change = if weaker {
+                StatusChange::ProposeRetire
+            } else {
+                StatusChange::Retire
+            };
+            match self.change(record, change, None, reason) {
+                // The record rose or the label fell in another process: weigh the wish anew.
+                Err(WardenError::Refused(Refusal::LabelFell { .. } | Refusal::TooWeak { .. }))
+                    if tries < WISH_TRIES =>
+                {
+                    tries += 1;
+                }
+                changed => return changed,
+            }
+        }
     }
 
     /// A record in any status, checked against the log, for review. Never part of a recall.

@@ -6,13 +6,14 @@
 
 use crate::Mechanisms;
 use crate::chain::{Chain, Usage};
+use crate::registry::LabelRule;
 use memwarden_core::log::{
     Body, Draft, LogTail, Refusal, SaltedPayload, SealError, Sealed, SealedLeaf, Sealer,
 };
 use memwarden_core::{
-    APPROVAL_LIFE_US, Authority, ContextId, Digest, Leaf, LeafKind, PERMIT_LIFE_US, PermitPayload,
-    PrincipalId, Quota, RecallPayload, RecordId, Replay, Status, StatusChange, StatusPayload, Timestamp,
-    leaf_hash, takes_evidence_away,
+    APPROVAL_LIFE_US, Authority, BeginPayload, ContextId, Digest, Leaf, LeafKind, PERMIT_LIFE_US,
+    PermitPayload, PrincipalId, Quota, RecallPayload, RecordId, RedeemPayload, Replay, Status, StatusChange,
+    StatusPayload, Timestamp, leaf_hash, takes_evidence_away,
 };
 use memwarden_ledger::{Checkpoint, SignerKey, Tree};
 use std::collections::{HashMap, HashSet};
@@ -62,6 +63,7 @@ struct Overlay<'a> {
     spent: HashSet<RecordId>,
     evidence_mark: u64,
     labels: HashMap<ContextId, Authority>,
+    hours: HashMap<PrincipalId, Authority>,
     now: Timestamp,
     mechanisms: Mechanisms,
     chain: &'a Chain,
@@ -206,6 +208,7 @@ impl Sealer for Scribe {
             spent: HashSet::new(),
             evidence_mark: replay.origin().evidence_mark(),
             labels: HashMap::new(),
+            hours: HashMap::new(),
             now: replay.time(),
             mechanisms: self.chain.mechanisms(),
             chain: &self.chain,
@@ -309,7 +312,9 @@ impl Overlay<'_> {
             (Body::Note(payload), Some(id)) if draft.leaf.kind == LeafKind::Permit => {
                 self.check_permit(draft, id, payload)
             }
-            (Body::Note(_), _) if draft.leaf.kind == LeafKind::Label => self.check_label(draft),
+            (Body::Note(payload), _) if draft.leaf.kind == LeafKind::Label => {
+                self.check_label(draft, payload)
+            }
             _ => Ok(()),
         }
     }
@@ -404,6 +409,7 @@ impl Overlay<'_> {
             StatusChange::Retire | StatusChange::Supersede => {
                 needs(&[Status::Active], "active")?;
                 // Invariant 11: a stronger record is never hidden by a weaker principal.
+                self.check_write_label(draft)?;
                 if self.mechanisms.stronger_records && draft.leaf.authority < standing.effective {
                     return Err(Refusal::TooWeak {
                         record,
@@ -470,24 +476,37 @@ impl Overlay<'_> {
             }
             LeafKind::Label | LeafKind::Recall => {
                 if let Some(context) = leaf.context {
-                    let label = self.label(&context).unwrap_or(Authority::Act).min(leaf.authority);
-                    self.labels.insert(context, label);
+                    let fresh = || match self.replay.origin().window(&context) {
+                        Some(_) => self.replay.origin().label(&context),
+                        None => Authority::Act,
+                    };
+                    let label = self.labels.get(&context).copied().unwrap_or_else(fresh);
+                    self.labels.insert(context, label.min(leaf.authority));
+                }
+                if leaf.status != Status::Retired {
+                    let hour = self.hours.entry(leaf.principal).or_insert(Authority::Act);
+                    *hour = leaf.authority.min(*hour);
                 }
             }
             _ => {}
         }
     }
 
-    fn label(&self, context: &ContextId) -> Option<Authority> {
+    fn label(&self, context: &ContextId) -> Authority {
         let known = self.labels.get(context).copied();
-        known.or_else(|| self.replay.origin().window(context).map(|window| window.label))
+        known.unwrap_or_else(|| self.replay.origin().label(context))
+    }
+
+    fn hour(&self, principal: &PrincipalId, now: Timestamp) -> Authority {
+        let in_batch = self.hours.get(principal).copied().unwrap_or(Authority::Act);
+        self.replay.origin().tokenless(principal, now).min(in_batch)
     }
 
     /// A decision rests on evidence that is still there, and what works once was not used before.
     fn check_permit(&self, draft: &Draft, id: RecordId, payload: &SaltedPayload) -> Result<(), Refusal> {
         let origin = self.replay.origin();
         let now = self.now.max(draft.leaf.at);
-        if draft.leaf.status == Status::Retired && origin.permit_grant(&id).is_some() {
+        if draft.leaf.status == Status::Retired && RedeemPayload::decode(&payload.bytes).is_ok() {
             if self.mechanisms.permit_once {
                 self.check_grant("permit", id, origin.permit_grant(&id), PERMIT_LIFE_US, now)?;
             }
@@ -496,6 +515,7 @@ impl Overlay<'_> {
         if draft.leaf.status != Status::Active {
             return Ok(());
         }
+        self.check_open(draft)?;
         let decided_at = PermitPayload::decode(&payload.bytes).map_or(0, |payload| payload.decided_at);
         if self.evidence_mark > decided_at {
             return Err(Refusal::EvidenceChanged);
@@ -534,35 +554,46 @@ impl Overlay<'_> {
     }
 
     /// A context is opened once, and nothing happens in one that is not open.
-    fn check_label(&self, draft: &Draft) -> Result<(), Refusal> {
+    fn check_label(&self, draft: &Draft, payload: &SaltedPayload) -> Result<(), Refusal> {
         let Some(context) = draft.leaf.context else {
             return Ok(());
         };
-        let problem = match self.replay.origin().window(&context) {
-            None => None,
-            Some(window) if window.is_open(self.now.max(draft.leaf.at)) => None,
-            Some(_) => Some("is not open: it ended or expired"),
+        if BeginPayload::decode(&payload.bytes).is_err() {
+            return self.check_open(draft);
+        }
+        match self.replay.origin().window(&context) {
+            None => Ok(()),
+            Some(_) => Err(Refusal::Context {
+                context,
+                problem: "was opened before",
+            }),
+        }
+    }
+
+    /// The draft's context, if it has one, is open.
+    fn check_open(&self, draft: &Draft) -> Result<(), Refusal> {
+        let Some(context) = draft.leaf.context else {
+            return Ok(());
         };
-        problem.map_or(Ok(()), |problem| Err(Refusal::Context { context, problem }))
+        match self.replay.origin().window(&context) {
+            Some(window) if window.is_open(self.now.max(draft.leaf.at)) => Ok(()),
+            _ => Err(Refusal::Context {
+                context,
+                problem: "is not open: it ended, expired, or was never opened",
+            }),
+        }
     }
 
     /// The label of the context, or of the principal's last hour, did not fall below the draft's authority.
     fn check_write_label(&self, draft: &Draft) -> Result<(), Refusal> {
         let leaf = &draft.leaf;
-        if !self.mechanisms.labels
-            || !self
-                .chain
-                .registry()
-                .label_applies(&leaf.principal, leaf.channel, self.mechanisms)
-        {
-            return Ok(());
-        }
-        let label = match &leaf.context {
-            Some(context) => self.label(context).unwrap_or(Authority::None),
-            None => self
-                .replay
-                .origin()
-                .tokenless(&leaf.principal, self.now.max(leaf.at)),
+        let registry = self.chain.registry();
+        let rule = registry.label_rule(&leaf.principal, leaf.channel, self.mechanisms);
+        let label = match (rule, &leaf.context) {
+            (LabelRule::Skipped, _) => return Ok(()),
+            (LabelRule::OfContextOnly, None) => Authority::None,
+            (LabelRule::Applies | LabelRule::OfContextOnly, Some(context)) => self.label(context),
+            (LabelRule::Applies, None) => self.hour(&leaf.principal, self.now.max(leaf.at)),
         };
         if leaf.authority > label {
             Err(Refusal::LabelFell { label })

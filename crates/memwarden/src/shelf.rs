@@ -1,7 +1,7 @@
 //! Which of the records that fit are shown: the same words once, and no writer alone while others have a say.
 
-use memwarden_core::{Finding, OriginMode, PrincipalId, Record, tokens};
-use std::collections::HashMap;
+use memwarden_core::{FieldValue, Finding, OriginMode, PrincipalId, Record, tokens};
+use std::collections::{BTreeMap, HashMap};
 
 /// A record that may be shown.
 #[derive(Debug)]
@@ -9,12 +9,15 @@ pub(crate) struct Kept {
     pub(crate) record: Record,
     pub(crate) findings: Vec<Finding>,
     pub(crate) score: f64,
+    /// Whether another record says the same and is shown.
+    dropped: bool,
 }
 
 /// The best k, in the order of retrieval.
 ///
 /// One principal gets at most half of k, rounded up, while records of others fit; what is left over fills the
-/// places that the others leave. Under a policy without origin rules, everything is shown as it comes.
+/// places that the others leave. A principal that has left over more than could be shown is looked for no
+/// further, so that a flood neither hides the others nor is read to its end. Under a policy without origin rules, everything is shown as it comes.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     k: usize,
@@ -22,9 +25,13 @@ pub(crate) struct Shelf {
     kept: Vec<Kept>,
     over: Vec<Kept>,
     by_principal: HashMap<PrincipalId, usize>,
-    by_words: HashMap<String, Place>,
+    over_by_principal: HashMap<PrincipalId, usize>,
+    by_words: HashMap<Said, Place>,
     collapsed: u64,
 }
+
+/// What a record says: its words, what it is about and its structured values.
+type Said = (String, Option<String>, BTreeMap<String, FieldValue>);
 
 #[derive(Debug, Clone, Copy)]
 enum Place {
@@ -40,6 +47,7 @@ impl Shelf {
             kept: Vec::with_capacity(k),
             over: Vec::new(),
             by_principal: HashMap::new(),
+            over_by_principal: HashMap::new(),
             by_words: HashMap::new(),
             collapsed: 0,
         }
@@ -47,9 +55,15 @@ impl Shelf {
 
     /// Whether nothing that comes later can be shown.
     pub(crate) fn is_full(&self) -> bool {
-        // A flood by one writer must not make every recall read all of it.
-        const ENOUGH_OVER: usize = 4;
-        self.kept.len() == self.k || self.over.len() >= ENOUGH_OVER * self.k
+        self.kept.len() == self.k
+    }
+
+    /// Principals of whom more was found than could be shown even if nobody else had a say.
+    pub(crate) fn satisfied(&self) -> Vec<PrincipalId> {
+        let over = self.over_by_principal.iter();
+        over.filter(|(_, count)| **count >= self.k)
+            .map(|(principal, _)| *principal)
+            .collect()
     }
 
     pub(crate) fn put(&mut self, record: Record, findings: Vec<Finding>, score: f64) {
@@ -57,50 +71,70 @@ impl Shelf {
             record,
             findings,
             score,
+            dropped: false,
         };
         if self.origin == OriginMode::Off {
             self.kept.push(kept);
             return;
         }
-        let words = words(&kept.record);
-        if let Some(place) = self.by_words.get(&words) {
-            self.collapsed += 1;
-            let shown = match *place {
-                Place::Kept(at) => self.kept.get_mut(at),
-                Place::Over(at) => self.over.get_mut(at),
-            };
-            // Of the same words, the strongest record is shown: a weaker one never hides it.
-            if let Some(shown) = shown.filter(|shown| shown.record.effective < kept.record.effective) {
-                shown.record = kept.record;
-                shown.findings = kept.findings;
+        let said = said(&kept.record);
+        let place = self.by_words.get(&said).copied();
+        self.collapsed += u64::from(place.is_some());
+        match place {
+            Some(Place::Kept(at)) => prefer_stronger(self.kept.get_mut(at), kept),
+            Some(Place::Over(at)) if !self.has_place(&kept.record.principal) => {
+                prefer_stronger(self.over.get_mut(at), kept);
             }
-            return;
+            // What one writer had no place left for keeps no other from its own.
+            Some(Place::Over(at)) => {
+                if let Some(over) = self.over.get_mut(at) {
+                    over.dropped = true;
+                }
+                self.keep(said, kept);
+            }
+            None if self.has_place(&kept.record.principal) => self.keep(said, kept),
+            None => {
+                *self.over_by_principal.entry(kept.record.principal).or_default() += 1;
+                self.by_words.insert(said, Place::Over(self.over.len()));
+                self.over.push(kept);
+            }
         }
-        let count = self.by_principal.entry(kept.record.principal).or_default();
-        if *count < self.k.div_ceil(2) {
-            *count += 1;
-            self.by_words.insert(words, Place::Kept(self.kept.len()));
-            self.kept.push(kept);
-        } else {
-            self.by_words.insert(words, Place::Over(self.over.len()));
-            self.over.push(kept);
-        }
+    }
+
+    fn has_place(&self, principal: &PrincipalId) -> bool {
+        self.by_principal.get(principal).copied().unwrap_or(0) < self.k.div_ceil(2)
+    }
+
+    fn keep(&mut self, said: Said, kept: Kept) {
+        *self.by_principal.entry(kept.record.principal).or_default() += 1;
+        self.by_words.insert(said, Place::Kept(self.kept.len()));
+        self.kept.push(kept);
     }
 
     /// What is shown, best first, and how many records said the same.
     pub(crate) fn take(mut self) -> (Vec<Kept>, u64) {
         let places = self.k.saturating_sub(self.kept.len());
-        self.kept.extend(self.over.into_iter().take(places));
+        let over = self.over.into_iter().filter(|over| !over.dropped);
+        self.kept.extend(over.take(places));
         self.kept.truncate(self.k);
         self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
         (self.kept, self.collapsed)
     }
 }
 
-fn words(record: &Record) -> String {
+/// Of the same words, the strongest record is shown: a weaker one never hides it.
+fn prefer_stronger(shown: Option<&mut Kept>, other: Kept) {
+    if let Some(shown) = shown.filter(|shown| shown.record.effective < other.record.effective) {
+        shown.record = other.record;
+        shown.findings = other.findings;
+    }
+}
+
+fn said(record: &Record) -> Said {
     let words: Vec<String> = tokens(&record.entry.content)
         .into_iter()
         .map(|token| token.text)
         .collect();
-    words.join(" ")
+    let entry = &record.entry;
+    (words.join(" "), entry.subject.clone(), entry.fields.clone())
 }

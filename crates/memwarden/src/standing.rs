@@ -36,6 +36,17 @@ impl Handle {
         )?;
         check_reason(reason)?;
         let found = self.inspect(record)?;
+        self.require_unrevoked("endorse")?;
+        if self.acting() < Authority::Act {
+            return Err(WardenError::Forbidden {
+                verb: "endorse",
+                role: self.principal.role,
+                needs: "a context whose label is still act",
+            });
+        }
+        for ground in grounds {
+            self.warden.expectation(*ground)?;
+        }
         if found.content_digest() != *content {
             return Err(WardenError::BadInput {
                 field: "content",
@@ -91,17 +102,14 @@ impl Handle {
     ) -> Result<Vec<RecordId>, WardenError> {
         self.require("revoke", &[Role::Owner])?;
         self.check_interval(principal, since, until)?;
-        let replay = self.warden.chain.replay();
-        let mut revocations = replay.standing().revocations.clone();
-        revocations.push(Revocation {
+        let revocation = Revocation {
             principal,
             since,
             until,
-        });
-        let after = Standing {
-            endorsed: replay.standing().endorsed.clone(),
-            revocations,
         };
+        let replay = self.warden.chain.replay();
+        let registry = self.warden.chain.registry();
+        let after = registry.standing_with(&replay, self.warden.mechanisms, Some(revocation));
         Ok(changed(&replay, after))
     }
 
@@ -135,6 +143,7 @@ impl Handle {
     pub fn undo_revocation(&self, position: u64, reason: &str) -> Result<u64, WardenError> {
         self.require("revoke", &[Role::Owner])?;
         check_reason(reason)?;
+        drop(self.warden.view()?);
         let revoked = self.warden.chain.registry().revocation_at(position);
         let revoked = revoked.ok_or_else(|| WardenError::BadInput {
             field: "undo",
@@ -156,6 +165,7 @@ impl Handle {
         since: Timestamp,
         until: Option<Timestamp>,
     ) -> Result<(), WardenError> {
+        drop(self.warden.view()?);
         if self.warden.principal(&principal).is_none() {
             return Err(WardenError::BadInput {
                 field: "principal",

@@ -273,17 +273,15 @@ impl<'a> LazyView<'a> {
         }
     }
 
-    /// Passed receipts of this epoch about a subject, or about anything.
-    pub(crate) fn receipts_about(&self, subject: Option<&str>) -> Result<u64, WardenError> {
+    /// Steps that last passed, as receipts of a namespace say, on a subject or on anything.
+    pub(crate) fn receipts_about(&self, namespace: &str, subject: Option<&str>) -> Result<u64, WardenError> {
         self.with(|view| {
             self.warden.catch_up_facts(&mut *view.snapshot)?;
-            let epoch = self.warden.chain.replay().epoch();
+            let counts = |receipt: &crate::facts::Receipt| self.warden.receipt_counts(receipt);
             let count = self.warden.with_facts(|facts| {
-                let about = facts.all_receipts().filter(|(_, of, receipt)| {
-                    crate::facts::passed(receipt)
-                        && receipt.epoch == epoch
-                        && subject.is_none_or(|id| of.id == id)
-                });
+                let about = facts
+                    .standing_passes(namespace, counts)
+                    .filter(|(of, _)| subject.is_none_or(|id| of.id == id));
                 about.count()
             });
             Ok(count as u64)

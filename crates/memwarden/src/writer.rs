@@ -439,9 +439,8 @@ impl Loop {
             Err(_) => self.scribe.abandon(),
         };
         if changed {
-            let view = View::open(&*self.desk.store, &self.desk.chain);
-            let refreshed = view.and_then(|mut view| self.desk.chain.refresh_registry(&mut *view.snapshot));
-            refreshed.map_err(failed)?;
+            // A view reads principals and policy anew.
+            drop(View::open(&*self.desk.store, &self.desk.chain).map_err(failed)?);
         }
         let committed = committed?;
         let epoch = self.desk.chain.replay().epoch();

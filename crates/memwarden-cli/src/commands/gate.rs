@@ -62,6 +62,7 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
         GateCommand::Receipt(args) => {
             let arguments = object("arguments", args.arguments.as_deref())?;
             let executed = Executed {
+                namespace: global.namespace.clone(),
                 context: args.context,
                 step: args.step.clone(),
                 subject: Subject {

@@ -20,7 +20,7 @@ pub(super) fn run(handle: &Handle, default: &Namespace, op: &str, text: &str) ->
         "explain" => explain(handle, default, text),
         "redeem" => redeem(handle, default, text),
         "approve" => approve(handle, default, text),
-        "receipt" => receipt(handle, text),
+        "receipt" => receipt(handle, default, text),
         "endorse" => endorse(handle, text),
         "revoke" => revoke(handle, text),
         _ => return None,
@@ -78,6 +78,7 @@ struct SubjectParams {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReceiptParams {
+    namespace: Option<String>,
     context_id: String,
     step: String,
     subject: SubjectParams,
@@ -173,11 +174,13 @@ fn approve(handle: &Handle, default: &Namespace, text: &str) -> Answer {
     Ok(json!({"approval": approved.approval.to_string(), "expires": crate::output::time(approved.expires)}))
 }
 
-fn receipt(handle: &Handle, text: &str) -> Answer {
+fn receipt(handle: &Handle, default: &Namespace, text: &str) -> Answer {
     let given: ReceiptParams = read(text)?;
+    let namespace = namespace(default, given.namespace.as_deref())?;
     let arguments = params(&given.arguments.0).map_err(|error| Refused::Params(format!("`arguments`: {error}")))?;
     let outcome = gate_wire::outcome(&given.outcome).map_err(Refused::Params)?;
     let executed = Executed {
+        namespace,
         context: parse("context_id", &given.context_id)?,
         step: given.step,
         subject: Subject {

@@ -310,7 +310,7 @@ fn remember(handle: &Handle, default: &Namespace, params: &str) -> Answer {
     let namespace = namespace(default, params.namespace.as_deref())?;
     let channel = params.channel.as_deref().map(|text| parse::<Channel>("channel", text)).transpose()?;
     let (entry, supersedes) = params.entry.0.read().map_err(Refused::Params)?;
-    let options = WriteOptions { channel: channel.unwrap_or(Channel::Direct), supersedes };
+    let options = WriteOptions { channel: channel.unwrap_or(Channel::Direct), supersedes, context: None };
     Ok(wire::remembered(&handle.remember_with(&namespace, entry, &options)?))
 }
 

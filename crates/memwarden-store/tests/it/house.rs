@@ -141,6 +141,7 @@ pub fn any(namespace: NamespaceId) -> Search<'static> {
         limit: 10,
         common_above: 1_000,
         kind: None,
+        without: &[],
     }
 }
 
