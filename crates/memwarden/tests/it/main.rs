@@ -26,6 +26,15 @@ mod input;
 mod isolation;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
+mod origin_grants;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
+mod origin_play;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
+mod origin_receipts;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod places;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
