@@ -1,6 +1,7 @@
 //! Databases that are none, or not whole: a named error, and the files stay as they are.
 
 use crate::fixture::Store;
+use serde_json::json;
 
 /// Verbs that read, that write, and that only the owner may use.
 const VERBS: [&[&str]; 5] = [
@@ -44,12 +45,17 @@ fn each_verb_fails(store: &Store, what: &str, codes: &[&str]) {
 
 fn filled() -> Store {
     let store = Store::new();
-    for number in 0..40 {
-        store.keep(&format!(
+    let line = |number: u64| {
+        let content = format!(
             "The gate of house {number} opens at nine. {}",
             "pallet ".repeat(100)
-        ));
-    }
+        );
+        format!(
+            "{}\n",
+            json!({"op": "remember", "params": {"entry": {"content": content}}})
+        )
+    };
+    assert_eq!(store.lines((0..40).map(line).collect::<String>()).len(), 40);
     store
 }
 
@@ -105,7 +111,7 @@ fn a_database_that_was_cut_off_is_refused_whatever_is_left() {
         each_verb_fails(&store, "cut short", &["damaged", "unverified", "foreign_file"]);
     }
     std::fs::write(store.database(), &whole).unwrap();
-    assert_eq!(store.recalled("house 7").is_empty(), false);
+    assert!(!store.recalled("house 7").is_empty());
     assert_eq!(store.json(&["ledger", "verify", "--deep"])["intact"], true);
 }
 

@@ -60,7 +60,7 @@ fn a_proof_that_was_changed_or_is_for_another_key_is_a_finding() {
     for (name, text) in [
         ("empty.proof", ""),
         ("garbage.proof", "no proof"),
-        ("cut.proof", &proof[..proof.len() / 2]),
+        ("cut.proof", proof.get(..proof.len() / 2).unwrap()),
     ] {
         let file = store.write(name, text);
         let answer = store.run(&["--json", "ledger", "verify", "--proof", &file, "--key", key]);

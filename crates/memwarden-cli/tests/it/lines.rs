@@ -5,21 +5,33 @@ use serde_json::{Value, json};
 
 const LONGEST_LINE: usize = 16 * 1_048_576;
 
-/// Sends a line between two good ones: the error that answers it. The process must go on.
+/// Sends each line to one process, with good ones before, between and behind: the errors that answer them.
+#[track_caller]
+fn all_refused(store: &Store, lines: &[&[u8]]) -> Vec<Value> {
+    const GOOD: &[u8] = b"\n{\"id\":\"good\",\"op\":\"status\"}\n";
+    let mut input = GOOD.to_vec();
+    for line in lines {
+        input.extend_from_slice(line);
+        input.extend_from_slice(GOOD);
+    }
+    let answers = store.lines(input);
+    assert_eq!(answers.len(), 2 * lines.len() + 1, "{answers:#?}");
+    let before = &answers[0]["result"];
+    assert!(before.is_object(), "{answers:#?}");
+    let pairs = answers[1..].chunks_exact(2).zip(lines);
+    pairs
+        .map(|(pair, line)| {
+            let line = String::from_utf8_lossy(&line[..line.len().min(200)]);
+            assert_eq!(&pair[1]["result"], before, "`{line}` changed the store");
+            assert!(pair[0].get("result").is_none(), "`{line}`: {:#}", pair[0]);
+            pair[0].clone()
+        })
+        .collect()
+}
+
 #[track_caller]
 fn refused(store: &Store, line: &[u8]) -> Value {
-    let lines = [
-        &b"{\"id\":1,\"op\":\"status\"}\n"[..],
-        line,
-        b"\n{\"id\":3,\"op\":\"status\"}\n",
-    ]
-    .concat();
-    let answers = store.lines(lines);
-    assert_eq!(answers.len(), 3, "{answers:#?}");
-    assert_eq!((&answers[0]["id"], &answers[2]["id"]), (&json!(1), &json!(3)));
-    assert_eq!(answers[0]["result"], answers[2]["result"], "it changed the store");
-    assert!(answers[1].get("result").is_none(), "{:#}", answers[1]);
-    answers[1].clone()
+    all_refused(store, &[line]).remove(0)
 }
 
 #[test]
@@ -56,8 +68,8 @@ fn lines_that_are_no_requests_are_answered_without_an_id() {
         (deep.as_bytes(), "recursion limit"),
         (long_name.as_bytes(), "unknown field"),
     ];
-    for (line, wanted) in cases {
-        let answer = refused(&store, line);
+    let answers = all_refused(&store, &cases.map(|(line, _)| line));
+    for ((_, wanted), answer) in cases.iter().zip(answers) {
         assert_eq!(answer["id"], Value::Null, "{answer:#}");
         assert_eq!(answer["error"]["code"], "bad_input");
         let message = answer["error"]["message"].as_str().unwrap();
@@ -66,7 +78,7 @@ fn lines_that_are_no_requests_are_answered_without_an_id() {
             message.len() < 1_000,
             "{} bytes: {}",
             message.len(),
-            &message[..200]
+            message.chars().take(200).collect::<String>()
         );
     }
 }
@@ -76,11 +88,7 @@ fn parameters_that_cannot_be_used_are_named() {
     let store = Store::new();
     store.keep("one");
     let unknown = "0".repeat(32);
-    let nested = format!(
-        "{}{}",
-        "{\"a\":".repeat(10_000),
-        format!("1{}", "}".repeat(10_000))
-    );
+    let nested = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
     let remember = |entry: &str| ("remember", format!("{{\"entry\":{entry}}}"));
     let cases: Vec<((&str, String), &str)> = vec![
         (
@@ -245,11 +253,12 @@ fn parameters_that_cannot_be_used_are_named() {
             "`role`",
         ),
     ];
-    for ((op, params), wanted) in cases {
-        let answer = refused(
-            &store,
-            format!("{{\"id\":2,\"op\":\"{op}\",\"params\":{params}}}").as_bytes(),
-        );
+    let lines: Vec<String> = cases
+        .iter()
+        .map(|((op, params), _)| format!("{{\"id\":2,\"op\":\"{op}\",\"params\":{params}}}"))
+        .collect();
+    let lines: Vec<&[u8]> = lines.iter().map(String::as_bytes).collect();
+    for (((op, _), wanted), answer) in cases.iter().zip(all_refused(&store, &lines)) {
         assert_eq!(answer["id"], 2, "{answer:#}");
         assert_eq!(answer["error"]["code"], "bad_input", "{op}: {answer:#}");
         let message = answer["error"]["message"].as_str().unwrap();
@@ -268,7 +277,7 @@ fn what_is_not_there_is_named_too() {
     let store = Store::new();
     store.keep("one");
     let unknown = "0".repeat(32);
-    for (op, params, code) in [
+    let cases = [
         (
             "recall",
             json!({"query": "x", "namespace": "nobody"}),
@@ -289,14 +298,13 @@ fn what_is_not_there_is_named_too() {
             "not_found",
         ),
         ("verify", json!({"held": "no checkpoint"}), "bad_input"),
-    ] {
-        let answer = refused(
-            &store,
-            json!({"id": 2, "op": op, "params": params})
-                .to_string()
-                .as_bytes(),
-        );
-        assert_eq!(answer["error"]["code"], code, "{op}: {answer:#}");
+    ];
+    let lines = cases
+        .each_ref()
+        .map(|(op, params, _)| json!({"id": 2, "op": op, "params": params}).to_string());
+    let lines = lines.each_ref().map(|line| line.as_bytes());
+    for ((op, _, code), answer) in cases.iter().zip(all_refused(&store, &lines)) {
+        assert_eq!(answer["error"]["code"], *code, "{op}: {answer:#}");
     }
 }
 
@@ -364,8 +372,9 @@ fn the_last_line_needs_no_line_break_and_a_cut_one_changes_nothing() {
     store.keep("one");
     let before = store.holdings();
     let whole = r#"{"id":1,"op":"remember","params":{"entry":{"content":"The gate is green."}}}"#;
-    for cut in 1..whole.len() {
-        let answers = store_line(&store, &whole[..cut], cut);
+    for cut in (1..whole.len()).step_by(7) {
+        let answers = store.lines(&whole.as_bytes()[..cut]);
+        assert_eq!(answers.len(), 1);
         assert_eq!(answers[0]["error"]["code"], "bad_input", "{cut}: {answers:?}");
     }
     assert_eq!(store.holdings(), before);
@@ -374,15 +383,6 @@ fn the_last_line_needs_no_line_break_and_a_cut_one_changes_nothing() {
         store.json(&["recall", "gate"])["hits"][0]["id"],
         json!(id(&kept[0]["result"]))
     );
-}
-
-/// Every seventh cut in a process of its own, where it is the last line; processes are slow to start.
-fn store_line(store: &Store, line: &str, cut: usize) -> Vec<Value> {
-    if cut % 7 == 0 {
-        store.lines(line)
-    } else {
-        vec![json!({"error": {"code": "bad_input"}})]
-    }
 }
 
 #[test]

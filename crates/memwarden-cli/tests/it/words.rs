@@ -39,7 +39,7 @@ fn the_longest_text_is_kept_whole() {
     let store = Store::new();
     let text = format!("gate {}", "x".repeat(1_048_576 - 5));
     store.feed(&["--json", "remember", "-"], text.as_bytes()).ended(0);
-    assert_eq!(store.recalled("gate"), [text.clone()]);
+    assert_eq!(store.recalled("gate"), [text.as_str()]);
     let answer = store.feed(&["--json", "remember", "-"], format!("{text}x").as_bytes());
     answer.ended(2);
 }
