@@ -3,7 +3,9 @@
 use std::process::Command;
 
 fn main() {
-    let head = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let head = Command::new("git")
+        .args(["rev-parse", "--short=12", "HEAD"])
+        .output();
     let commit = head
         .ok()
         .filter(|output| output.status.success())

@@ -33,7 +33,13 @@ pub struct Global {
     #[arg(long, global = true, env = "MEMWARDEN_CREDENTIAL", value_name = "FILE|ROLE")]
     pub credential: Option<PathBuf>,
     /// Token of the context to act in, from `memwarden begin`
-    #[arg(long, global = true, env = "MEMWARDEN_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    #[arg(
+        long,
+        global = true,
+        env = "MEMWARDEN_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN"
+    )]
     pub token: Option<String>,
     /// Namespace: 1 to 128 characters of A-Z a-z 0-9 . _ : -
     #[arg(short, long, global = true, default_value_t, value_name = "NAME")]
@@ -98,7 +104,12 @@ pub enum Command {
     /// Put a backup in place, or accept the older state that lies there (owner): opens a new epoch
     Restore {
         /// Backup to put in place of the store's database
-        #[arg(long, value_name = "FILE", conflicts_with = "accept", required_unless_present = "accept")]
+        #[arg(
+            long,
+            value_name = "FILE",
+            conflicts_with = "accept",
+            required_unless_present = "accept"
+        )]
         from: Option<PathBuf>,
         /// Accept the database that lies there now
         #[arg(long)]

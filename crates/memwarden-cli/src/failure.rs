@@ -44,7 +44,11 @@ pub enum Failure {
 
 impl Failure {
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        Self::File { path: path.to_owned(), reason: error.to_string(), kind: error.kind() }
+        Self::File {
+            path: path.to_owned(),
+            reason: error.to_string(),
+            kind: error.kind(),
+        }
     }
 
     /// 1 for findings, 2 for wrong use or bad input, 3 for a failure of ours or of the machine.
@@ -53,8 +57,14 @@ impl Failure {
         match self {
             Self::Warden(error) => warden_exit_code(error),
             Self::Unverified(_) => 1,
-            Self::File { kind: ErrorKind::StorageFull | ErrorKind::QuotaExceeded, .. }
-            | Self::File { kind: ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied, .. } => 3,
+            Self::File {
+                kind: ErrorKind::StorageFull | ErrorKind::QuotaExceeded,
+                ..
+            }
+            | Self::File {
+                kind: ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied,
+                ..
+            } => 3,
             Self::Input(_) | Self::File { .. } => 2,
             Self::Demo(_) | Self::Service(_) => 3,
             Self::BrokenPipe => 0,
@@ -81,11 +91,17 @@ impl Failure {
         let mut value = json!({"code": self.code(), "message": self.to_string()});
         if let (Self::Warden(error), Some(object)) = (self, value.as_object_mut()) {
             match error {
-                WardenError::Tampered { namespace, record, .. } => {
+                WardenError::Tampered {
+                    namespace, record, ..
+                } => {
                     object.insert("namespace".to_owned(), json!(namespace));
                     object.insert("record".to_owned(), json!(record.to_string()));
                 }
-                WardenError::BadInput { field, given, expected } => {
+                WardenError::BadInput {
+                    field,
+                    given,
+                    expected,
+                } => {
                     object.insert("field".to_owned(), json!(field));
                     object.insert("given".to_owned(), json!(given));
                     object.insert("expected".to_owned(), json!(expected));
@@ -138,7 +154,9 @@ fn warden_exit_code(error: &WardenError) -> u8 {
 pub fn report(failure: &Failure, json: bool) {
     if json {
         // The exit code still tells it if nobody reads.
-        let _ = output::line(&output::inert_json(&json!({"error": failure.to_json()}).to_string()));
+        let _ = output::line(&output::inert_json(
+            &json!({"error": failure.to_json()}).to_string(),
+        ));
         return;
     }
     // One sentence up to the first `; ` says what is wrong, the rest what to do about it.
@@ -147,5 +165,8 @@ pub fn report(failure: &Failure, json: bool) {
         Some((what, help)) => miette::MietteDiagnostic::new(what).with_help(help),
         None => miette::MietteDiagnostic::new(message.clone()),
     };
-    eprintln!("{:?}", miette::Report::new(diagnostic.with_code(format!("memwarden::{}", failure.code()))));
+    eprintln!(
+        "{:?}",
+        miette::Report::new(diagnostic.with_code(format!("memwarden::{}", failure.code())))
+    );
 }

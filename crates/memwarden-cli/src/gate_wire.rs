@@ -12,7 +12,9 @@ pub(crate) fn params(value: &Value) -> Result<Params, String> {
         Value::Object(members) => members,
         _ => return Err("`params` is not an object: expected {name: value}".to_owned()),
     };
-    let values = members.iter().map(|(name, value)| Ok((name.clone(), param(name, value)?)));
+    let values = members
+        .iter()
+        .map(|(name, value)| Ok((name.clone(), param(name, value)?)));
     let values: Result<_, String> = values.collect();
     Params::new(values?).map_err(|error| error.to_string())
 }
@@ -23,17 +25,26 @@ fn param(name: &str, value: &Value) -> Result<ParamValue, String> {
         Value::Bool(value) => ParamValue::Boolean(*value),
         Value::Number(number) => {
             // Two spellings of one double are one value (RFC 8785); one that no double holds is refused.
-            let exact = number.as_i64().is_none_or(|whole| whole.unsigned_abs() <= 9_007_199_254_740_991);
-            let double = number.as_f64().filter(|_| exact && (number.is_f64() || number.as_i64().is_some()));
+            let exact = number
+                .as_i64()
+                .is_none_or(|whole| whole.unsigned_abs() <= 9_007_199_254_740_991);
+            let double = number
+                .as_f64()
+                .filter(|_| exact && (number.is_f64() || number.as_i64().is_some()));
             let expected = "expected a number that a double holds exactly";
             ParamValue::Number(double.ok_or_else(|| format!("parameter `{name}` is {number}: {expected}"))?)
         }
         Value::String(text) => ParamValue::String(text.clone()),
-        Value::Array(items) => {
-            ParamValue::List(items.iter().map(|item| param(name, item)).collect::<Result<_, _>>()?)
-        }
+        Value::Array(items) => ParamValue::List(
+            items
+                .iter()
+                .map(|item| param(name, item))
+                .collect::<Result<_, _>>()?,
+        ),
         Value::Object(members) => {
-            let members = members.iter().map(|(name, value)| Ok((name.clone(), param(name, value)?)));
+            let members = members
+                .iter()
+                .map(|(name, value)| Ok((name.clone(), param(name, value)?)));
             ParamValue::Object(members.collect::<Result<_, String>>()?)
         }
     })
@@ -45,7 +56,10 @@ pub(crate) fn outcome(text: &str) -> Result<Outcome, String> {
         .into_iter()
         .find(|outcome| outcome.as_str() == text)
         .ok_or_else(|| {
-            format!("`outcome` is `{}`: expected passed, failed or error", crate::wire::short(text))
+            format!(
+                "`outcome` is `{}`: expected passed, failed or error",
+                crate::wire::short(text)
+            )
         })
 }
 
@@ -68,7 +82,10 @@ pub(crate) fn decided(decided: &Decided) -> Value {
 pub(crate) fn authorized(authorized: &Authorized) -> Value {
     let mut value = decided(&authorized.decided);
     if let Some(object) = value.as_object_mut() {
-        object.insert("permit".to_owned(), json!(authorized.permit.map(|id| id.to_string())));
+        object.insert(
+            "permit".to_owned(),
+            json!(authorized.permit.map(|id| id.to_string())),
+        );
         object.insert("action_sha256".to_owned(), json!(authorized.action.to_string()));
         object.insert("approved".to_owned(), json!(authorized.approved));
         object.insert("position".to_owned(), json!(authorized.position));

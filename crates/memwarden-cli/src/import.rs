@@ -62,7 +62,10 @@ pub(crate) fn run(global: &Global, paths: &[PathBuf]) -> Result<Outcome, Failure
 
 /// Imports one file.
 pub(crate) fn file(handle: &Handle, namespace: &Namespace, path: &Path) -> Result<FileReport, Failure> {
-    let mut report = FileReport { path: path.display().to_string(), ..FileReport::default() };
+    let mut report = FileReport {
+        path: path.display().to_string(),
+        ..FileReport::default()
+    };
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -84,7 +87,12 @@ fn entries(
     report: &mut FileReport,
 ) -> Result<(), Failure> {
     report.format = Some(parsed.format.as_str());
-    report.problems.extend(parsed.problems.iter().map(|problem| format!("{}: {}", problem.place, problem.message)));
+    report.problems.extend(
+        parsed
+            .problems
+            .iter()
+            .map(|problem| format!("{}: {}", problem.place, problem.message)),
+    );
     let mut seen = HashSet::new();
     let mut fresh = Vec::new();
     for imported in parsed.entries {
@@ -106,11 +114,16 @@ fn entries(
         match outcome {
             Some(Ok(Verdict::Quarantine | Verdict::Reject)) => report.kept_out += 1,
             Some(Ok(_)) => report.imported += 1,
-            Some(Err(error @ (WardenError::Entry(_) | WardenError::Refused(_) | WardenError::BadInput { .. }))) => {
+            Some(Err(
+                error @ (WardenError::Entry(_) | WardenError::Refused(_) | WardenError::BadInput { .. }),
+            )) => {
                 report.problems.push(format!("{}: {error}", imported.place));
             }
             Some(Err(error)) => return Err(error.into()),
-            None => report.problems.push(format!("{}: not written: an earlier entry failed", imported.place)),
+            None => report.problems.push(format!(
+                "{}: not written: an earlier entry failed",
+                imported.place
+            )),
         }
     }
     Ok(())
@@ -132,7 +145,10 @@ fn write_all(
                 while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed))
                     && let (Some(imported), Some(slot)) = (entries.get(at), outcomes.get(at))
                 {
-                    let options = WriteOptions { channel: Channel::Import, ..WriteOptions::default() };
+                    let options = WriteOptions {
+                        channel: Channel::Import,
+                        ..WriteOptions::default()
+                    };
                     let outcome = handle.remember_with(namespace, imported.entry.clone(), &options);
                     let failed = matches!(&outcome, Err(WardenError::Store(_) | WardenError::Closed { .. }));
                     if let Ok(mut slot) = slot.lock() {
@@ -146,11 +162,21 @@ fn write_all(
             });
         }
     });
-    outcomes.into_iter().map(|slot| slot.into_inner().unwrap_or(None)).collect()
+    outcomes
+        .into_iter()
+        .map(|slot| slot.into_inner().unwrap_or(None))
+        .collect()
 }
 
 fn print(reports: &[FileReport]) -> Result<(), Failure> {
-    let mut table = output::table(&["file", "format", "imported", "already there", "kept out", "problems"]);
+    let mut table = output::table(&[
+        "file",
+        "format",
+        "imported",
+        "already there",
+        "kept out",
+        "problems",
+    ]);
     for report in reports {
         table.add_row([
             output::cell(&report.path, 120),
@@ -165,7 +191,11 @@ fn print(reports: &[FileReport]) -> Result<(), Failure> {
     output::line("everything imported has authority none: it is shown, and may support nothing")?;
     for report in reports {
         for problem in &report.problems {
-            output::line(&format!("{}: {}", output::cell(&report.path, 120), output::cell(problem, 400)))?;
+            output::line(&format!(
+                "{}: {}",
+                output::cell(&report.path, 120),
+                output::cell(problem, 400)
+            ))?;
         }
     }
     Ok(())

@@ -1,6 +1,9 @@
 //! What the `memwarden` command is made of, as a library so that its parts can be tested.
 
-#![expect(missing_docs, reason = "clap prints the doc comments of arguments; the rest is described by its module")]
+#![expect(
+    missing_docs,
+    reason = "clap prints the doc comments of arguments; the rest is described by its module"
+)]
 
 pub mod args;
 mod commands;
@@ -33,7 +36,10 @@ pub enum Outcome {
 /// Reads the command line and runs what it asks for.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    let json = arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "--json");
+    let json = arguments
+        .iter()
+        .take_while(|argument| *argument != "--")
+        .any(|argument| argument == "--json");
     match Cli::try_parse_from(arguments) {
         Ok(cli) => run(&cli),
         Err(error) => misused(&error, json),
@@ -46,7 +52,10 @@ fn misused(error: &clap::Error, json: bool) -> ExitCode {
     let inert = memwarden::visible(&text);
     if json && error.use_stderr() {
         let message = inert.split("\n\nUsage:").next().unwrap_or_default();
-        let message = message.split("\n\nFor more information").next().unwrap_or_default();
+        let message = message
+            .split("\n\nFor more information")
+            .next()
+            .unwrap_or_default();
         let message = message.strip_prefix("error: ").unwrap_or(message).trim();
         report(&Failure::Input(message.to_owned()), json);
     } else if inert == text {

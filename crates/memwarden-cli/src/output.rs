@@ -14,10 +14,12 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
 /// Prints text as it is. The reader going away is no failure.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
-        _ => Failure::Input(format!("the output cannot be written: {error}")),
-    })
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
+            _ => Failure::Input(format!("the output cannot be written: {error}")),
+        })
 }
 
 /// Prints one JSON value, indented.
@@ -51,7 +53,9 @@ fn is_visible(c: char) -> bool {
 /// A table with these headings.
 pub(crate) fn table(headings: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_style(presets::UTF8_FULL_CONDENSED)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(headings);
     table
 }
@@ -59,7 +63,10 @@ pub(crate) fn table(headings: &[&str]) -> Table {
 /// Text for one cell: inert, and cut to `limit` characters.
 pub(crate) fn cell(text: &str, limit: usize) -> String {
     let shown = memwarden::visible(text);
-    let flat: String = shown.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).collect();
+    let flat: String = shown
+        .chars()
+        .map(|c| if c == '\n' || c == '\t' { ' ' } else { c })
+        .collect();
     if flat.chars().count() <= limit {
         return flat;
     }
@@ -81,11 +88,16 @@ mod tests {
 
     #[test]
     fn inert_json_says_the_same_and_holds_nothing_that_acts() {
-        let value = json!({"a\u{9b}": ["\u{1b}[2J", "\u{7f}\u{202e}x\u{e0041}", "Мария 朝 👩\u{200d}🚀\n\t"]});
+        let value =
+            json!({"a\u{9b}": ["\u{1b}[2J", "\u{7f}\u{202e}x\u{e0041}", "Мария 朝 👩\u{200d}🚀\n\t"]});
         for text in [value.to_string(), format!("{value:#}")] {
             let inert = inert_json(&text);
             assert_eq!(serde_json::from_str::<Value>(&inert).unwrap(), value);
-            assert!(!inert.contains(|c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202e}' | '\u{e0041}')));
+            assert!(
+                !inert.contains(
+                    |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202e}' | '\u{e0041}')
+                )
+            );
             assert!(inert.contains("Мария 朝 👩\u{200d}🚀"));
         }
     }

@@ -53,7 +53,8 @@ pub(crate) fn run(global: &Global, role: Role) -> Result<Outcome, Failure> {
             if !ended {
                 skip_line(&mut input)?;
             }
-            let message = format!("the line has more than {MAX_LINE_BYTES} bytes: expected one request a line");
+            let message =
+                format!("the line has more than {MAX_LINE_BYTES} bytes: expected one request a line");
             failed(&Value::Null, &json!({"code": "bad_input", "message": message}))
         } else if line.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -61,7 +62,11 @@ pub(crate) fn run(global: &Global, role: Role) -> Result<Outcome, Failure> {
             answer(&handle, &global.namespace, &line)
         };
         answer.push('\n');
-        if output.write_all(answer.as_bytes()).and_then(|()| output.flush()).is_err() {
+        if output
+            .write_all(answer.as_bytes())
+            .and_then(|()| output.flush())
+            .is_err()
+        {
             return Err(Failure::BrokenPipe);
         }
     }
@@ -74,7 +79,10 @@ pub fn answer(handle: &Handle, namespace: &Namespace, line: &[u8]) -> String {
     let text = match std::str::from_utf8(line) {
         Ok(text) => text,
         Err(error) => {
-            let message = format!("the line is not UTF-8 at byte {}: expected UTF-8 JSON", error.valid_up_to());
+            let message = format!(
+                "the line is not UTF-8 at byte {}: expected UTF-8 JSON",
+                error.valid_up_to()
+            );
             return bad(&Value::Null, message);
         }
     };
@@ -83,16 +91,27 @@ pub fn answer(handle: &Handle, namespace: &Namespace, line: &[u8]) -> String {
         Err(error) => {
             let expected = "expected one JSON object {id, op, context?, params?}";
             let error = output::cell(&error.to_string(), 300);
-            return bad(&Value::Null, format!("the line is not a request: {error}; {expected}"));
+            return bad(
+                &Value::Null,
+                format!("the line is not a request: {error}; {expected}"),
+            );
         }
     };
     let Json(id) = &request.id;
-    let within = match request.context.as_deref().map(|token| handle.within(token)).transpose() {
+    let within = match request
+        .context
+        .as_deref()
+        .map(|token| handle.within(token))
+        .transpose()
+    {
         Ok(within) => within,
         Err(error) => return failed(id, &Failure::Warden(error).to_json()),
     };
     let handle = within.as_ref().unwrap_or(handle);
-    let params = request.params.as_deref().map_or("{}", serde_json::value::RawValue::get);
+    let params = request
+        .params
+        .as_deref()
+        .map_or("{}", serde_json::value::RawValue::get);
     match operations::run(handle, namespace, &request.op, params) {
         Ok(result) => output::inert_json(&json!({"id": id, "result": result}).to_string()),
         Err(Refused::Params(message)) => bad(id, message),
@@ -106,5 +125,8 @@ fn failed(id: &Value, error: &Value) -> String {
 }
 
 fn skip_line(input: &mut impl std::io::BufRead) -> Result<(), Failure> {
-    input.skip_until(b'\n').map(|_| ()).map_err(|error| Failure::Input(format!("stdin cannot be read: {error}")))
+    input
+        .skip_until(b'\n')
+        .map(|_| ())
+        .map_err(|error| Failure::Input(format!("stdin cannot be read: {error}")))
 }

@@ -19,7 +19,11 @@ pub(crate) fn places(global: &Global) -> Result<Places, Failure> {
         Some(store) => store.clone(),
         None => default_store()?,
     };
-    Ok(Places { store, keys: global.keys.clone(), witness: global.witness.clone() })
+    Ok(Places {
+        store,
+        keys: global.keys.clone(),
+        witness: global.witness.clone(),
+    })
 }
 
 /// An open store, with what was worth a warning printed to stderr.
@@ -54,7 +58,9 @@ pub(crate) fn credential(global: &Global, keys: &std::path::Path, role: Role) ->
     };
     if !path.try_exists().unwrap_or(true) {
         let path = path.display();
-        return Err(Failure::Input(format!("`credential`: `{path}` does not exist: expected a credential file or a role")));
+        return Err(Failure::Input(format!(
+            "`credential`: `{path}` does not exist: expected a credential file or a role"
+        )));
     }
     Ok(Credential::read(&path)?)
 }
@@ -78,7 +84,9 @@ pub(crate) fn register(
         .open(path)
         .map_err(|error| failed(&error))?;
     let done = (|| {
-        file.write_all(&[b'\n'; CREDENTIAL_ROOM]).and_then(|()| file.sync_all()).map_err(|error| failed(&error))?;
+        file.write_all(&[b'\n'; CREDENTIAL_ROOM])
+            .and_then(|()| file.sync_all())
+            .map_err(|error| failed(&error))?;
         let credential = handle.register(name, role, domain)?;
         let line = format!("{}\n", credential.to_text());
         file.rewind()
@@ -96,10 +104,16 @@ pub(crate) fn register(
 }
 
 fn default_store() -> Result<PathBuf, Failure> {
-    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let from = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     from("XDG_DATA_HOME")
         .filter(|path| path.is_absolute())
         .or_else(|| from("HOME").map(|home| home.join(".local/share")))
         .map(|data| data.join("memwarden").join("default"))
-        .ok_or_else(|| Failure::Input("neither XDG_DATA_HOME nor HOME is set: name the store with --store".to_owned()))
+        .ok_or_else(|| {
+            Failure::Input("neither XDG_DATA_HOME nor HOME is set: name the store with --store".to_owned())
+        })
 }

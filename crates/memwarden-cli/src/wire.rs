@@ -68,7 +68,9 @@ impl<'de> Deserialize<'de> for FieldIn {
 
             fn visit_u64<E: Error>(self, value: u64) -> Result<FieldIn, E> {
                 let signed = i64::try_from(value);
-                signed.map(FieldIn::Integer).map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
+                signed
+                    .map(FieldIn::Integer)
+                    .map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
             }
 
             fn visit_str<E: Error>(self, value: &str) -> Result<FieldIn, E> {
@@ -114,10 +116,12 @@ impl TimeIn {
     pub(crate) fn read(&self) -> Result<Timestamp, String> {
         match self {
             Self::Micros(micros) => Ok(Timestamp::from_micros(*micros)),
-            Self::Text(text) => text
-                .parse::<jiff::Timestamp>()
-                .map(from_jiff)
-                .map_err(|_| format!("`valid_until` is `{}`: expected RFC 3339 or microseconds since 1970", short(text))),
+            Self::Text(text) => text.parse::<jiff::Timestamp>().map(from_jiff).map_err(|_| {
+                format!(
+                    "`valid_until` is `{}`: expected RFC 3339 or microseconds since 1970",
+                    short(text)
+                )
+            }),
         }
     }
 }
@@ -159,7 +163,11 @@ impl EntryIn {
             };
             (name, value)
         });
-        let parents: Result<Vec<_>, _> = self.parents.iter().map(|text| record_id("parents", text)).collect();
+        let parents: Result<Vec<_>, _> = self
+            .parents
+            .iter()
+            .map(|text| record_id("parents", text))
+            .collect();
         let entry = Entry {
             kind,
             trace_type,
@@ -172,7 +180,11 @@ impl EntryIn {
             metadata: self.metadata.map(strict::object_text),
             ..Entry::new(self.content)
         };
-        let supersedes = self.supersedes.as_deref().map(|text| record_id("supersedes", text)).transpose()?;
+        let supersedes = self
+            .supersedes
+            .as_deref()
+            .map(|text| record_id("supersedes", text))
+            .transpose()?;
         Ok((entry, supersedes))
     }
 }
@@ -249,7 +261,11 @@ pub(crate) fn record(record: &Record, body: Body) -> Value {
             (name.clone(), value)
         })
         .collect();
-    let metadata = record.entry.metadata.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+    let metadata = record
+        .entry
+        .metadata
+        .as_deref()
+        .and_then(|text| serde_json::from_str::<Value>(text).ok());
     let mut value = json!({
         "id": record.id.to_string(),
         "namespace": record.namespace,

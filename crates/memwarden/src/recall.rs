@@ -239,7 +239,7 @@ impl Handle {
         if policy.read.is_empty() {
             return Ok(Some((record, Vec::new())));
         }
-        let inherited = view.with(|view| inherited_taint(view, &record.entry.parents, 0))?;
+        let inherited = view.with(|view| inherited_taint(&policy, view, &record.entry.parents, 0))?;
         let candidate = Screened {
             entry: &record.entry,
             inherited,
@@ -254,7 +254,7 @@ impl Handle {
             Authority::Inform | Authority::None => Writer::Untrusted,
         };
         let screening = warden
-            .guard
+            .guard()
             .screen(&policy, Phase::Read, &candidate, &store, trust);
         if screening.verdict >= Verdict::Quarantine {
             *withheld.entry(screening.stage.unwrap_or_default()).or_default() += 1;
@@ -274,7 +274,7 @@ impl Handle {
             .warden
             .principal(&record.principal)
             .map(|principal| principal.name);
-        let tells_of_work = self.warden.guard.looks_like_reasoning(&record.entry);
+        let tells_of_work = self.warden.guard().looks_like_reasoning(&record.entry);
         let receipts = if tells_of_work {
             self.receipts_about(&record, now)
         } else {

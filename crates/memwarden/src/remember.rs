@@ -4,9 +4,9 @@ use crate::view::{LazyView, View};
 use crate::{Handle, WardenError, draft, random};
 use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord, Refusal};
 use memwarden_core::{
-    Authority, Channel, ContextId, Digest, Entry, Finding, Kind, LeafKind, Namespace, OriginMode, Record,
-    RecordId, RecordPayload, Role, StageName, Status, StatusChange, Taint, Timestamp, Verdict, commitment,
-    encode_findings,
+    Authority, Channel, ContextId, Digest, Entry, Finding, Kind, LeafKind, Namespace, OriginMode, Policy,
+    Record, RecordId, RecordPayload, Role, StageName, Status, StatusChange, Taint, Timestamp, Verdict,
+    commitment, encode_findings,
 };
 use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer, declaration_mismatch};
 
@@ -185,7 +185,7 @@ impl Handle {
         let inherited = if entry.parents.is_empty() {
             None
         } else {
-            view.with(|view| inherited_taint(view, &entry.parents, 0))?
+            view.with(|view| inherited_taint(&policy, view, &entry.parents, 0))?
         };
         let trust = match written {
             Authority::Act => Writer::Trusted,
@@ -201,7 +201,7 @@ impl Handle {
             candidate: None,
         };
         let mut screening = warden
-            .guard
+            .guard()
             .screen(&policy, Phase::Write, &candidate, &counts, trust);
         if policy.origin == OriginMode::Enforced && options.channel != Channel::Import {
             // The declaration is never read for anything else.
@@ -397,6 +397,7 @@ impl StoreView for NamespaceView<'_, '_> {
 
 /// The highest taint of the declared parents, each with what it inherited itself.
 pub(crate) fn inherited_taint(
+    policy: &Policy,
     view: &mut View<'_>,
     parents: &[RecordId],
     depth: usize,
@@ -412,8 +413,12 @@ pub(crate) fn inherited_taint(
             Err(WardenError::Purged { .. } | WardenError::NotFound { .. }) => continue,
             Err(error) => return Err(error),
         };
-        let above = inherited_taint(view, &record.entry.parents, depth + 1)?;
-        highest = highest.max(Some(memwarden_guard::Guard::taint(&record.entry, above)));
+        let above = inherited_taint(policy, view, &record.entry.parents, depth + 1)?;
+        highest = highest.max(Some(memwarden_guard::Guard::taint_under(
+            policy,
+            &record.entry,
+            above,
+        )));
     }
     Ok(highest)
 }

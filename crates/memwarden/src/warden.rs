@@ -18,7 +18,7 @@ use memwarden_store::{CommitPhase, SqliteStore};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The tenant of a store that nobody divided.
 pub(crate) const DEFAULT_TENANT: &str = "default";
@@ -79,7 +79,8 @@ pub struct Warden {
     pub(crate) chain: Arc<Chain>,
     pub(crate) witness: Arc<Witness>,
     pub(crate) writer: Writer,
-    pub(crate) guard: Guard,
+    /// Compiled when somebody first asks: most commands screen nothing.
+    guard: OnceLock<Guard>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
     pub(crate) places: Places,
@@ -195,6 +196,10 @@ impl Warden {
     /// The store failed, or the log does not verify.
     pub fn sweep(&self) -> Result<(), WardenError> {
         self.writer.sweep()
+    }
+
+    pub(crate) fn guard(&self) -> &Guard {
+        self.guard.get_or_init(Guard::new)
     }
 
     /// Takes evidence in up to the newest entry that `snapshot` sees.
@@ -435,7 +440,7 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         store,
         chain,
         witness,
-        guard: Guard::new(),
+        guard: OnceLock::new(),
         clock: Arc::clone(&options.clock),
         limits: options.limits,
         places: places.clone(),

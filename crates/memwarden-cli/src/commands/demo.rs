@@ -25,7 +25,8 @@ const LIMITS: [&str; 4] = [
 ];
 
 pub(super) fn run(global: &Global, report: &Path, seed: u64) -> Result<Outcome, Failure> {
-    let directory = tempfile::tempdir().map_err(|error| Failure::file(Path::new("temporary directory"), &error))?;
+    let directory =
+        tempfile::tempdir().map_err(|error| Failure::file(Path::new("temporary directory"), &error))?;
     let bar = ProgressBar::new((POLICIES.len() * ATTACKS.len() + 1) as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {wide_msg}") {
         bar.set_style(style);
@@ -61,7 +62,11 @@ pub(super) fn run(global: &Global, report: &Path, seed: u64) -> Result<Outcome, 
         print(&measured.rows, measured.tamper.verdict, &measured.tamper.said)?;
         output::line(&format!("\nreport: {}", report.display()))?;
     }
-    Ok(if refused { Outcome::Clean } else { Outcome::Findings })
+    Ok(if refused {
+        Outcome::Clean
+    } else {
+        Outcome::Findings
+    })
 }
 
 /// The project's own memory file, read like any other tool's.
@@ -70,18 +75,30 @@ fn honest() -> Result<Vec<Honest>, Failure> {
         .map_err(|error| Failure::Input(error.to_string()))?;
     let agent = |metadata: Option<&str>| {
         let metadata: Value = serde_json::from_str(metadata.unwrap_or("{}")).unwrap_or_default();
-        metadata.get("agent").and_then(Value::as_str).unwrap_or("agent").to_owned()
+        metadata
+            .get("agent")
+            .and_then(Value::as_str)
+            .unwrap_or("agent")
+            .to_owned()
     };
     Ok(parsed
         .entries
         .into_iter()
-        .map(|imported| Honest { agent: agent(imported.entry.metadata.as_deref()), entry: imported.entry })
+        .map(|imported| Honest {
+            agent: agent(imported.entry.metadata.as_deref()),
+            entry: imported.entry,
+        })
         .collect())
 }
 
 fn print(rows: &[DemoRow], verdict: TamperVerdict, said: &[String]) -> Result<(), Failure> {
-    let mut table =
-        output::table(&["policy", "attack", "forged admitted", "forged in the top 5", "honest entries lost"]);
+    let mut table = output::table(&[
+        "policy",
+        "attack",
+        "forged admitted",
+        "forged in the top 5",
+        "honest entries lost",
+    ]);
     for row in rows {
         table.add_row([
             row.policy.clone(),
@@ -92,10 +109,14 @@ fn print(rows: &[DemoRow], verdict: TamperVerdict, said: &[String]) -> Result<()
         ]);
     }
     output::line(&table.to_string())?;
-    output::line("sentinel-strict counts only prior runs that a receipt backs; no receipts exist yet, so it counts 0\n")?;
+    output::line(
+        "sentinel-strict counts only prior runs that a receipt backs; no receipts exist yet, so it counts 0\n",
+    )?;
     output::line(match verdict {
         TamperVerdict::Refused => "a row was edited behind the store's back: the read was refused",
-        TamperVerdict::Reported => "a row was edited behind the store's back: it was not served, nothing was said",
+        TamperVerdict::Reported => {
+            "a row was edited behind the store's back: it was not served, nothing was said"
+        }
         TamperVerdict::Accepted => "a row was edited behind the store's back: IT WAS SERVED",
     })?;
     for line in said {

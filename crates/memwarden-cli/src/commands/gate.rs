@@ -16,7 +16,11 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
         GateCommand::Request { context, text, tools } => {
             let tools = (!tools.is_empty()).then_some(tools.as_slice());
             let expires = session::handle(global, Role::Owner)?.request(*context, text, tools)?;
-            say(global, json!({"expires": output::time(expires)}), &format!("open until {}", output::time(expires)))
+            say(
+                global,
+                json!({"expires": output::time(expires)}),
+                &format!("open until {}", output::time(expires)),
+            )
         }
         GateCommand::Observe { source, content } => observe(global, source, content),
         GateCommand::Authorize { action, approval } => {
@@ -27,7 +31,9 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
             } else {
                 print(&authorized.decided)?;
                 if let Some(permit) = authorized.permit {
-                    output::line(&format!("permit {permit}: single use, five minutes, for exactly these parameters"))?;
+                    output::line(&format!(
+                        "permit {permit}: single use, five minutes, for exactly these parameters"
+                    ))?;
                 }
             }
             Ok(verdict(authorized.decided.decision))
@@ -42,10 +48,24 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
             }
             Ok(verdict(decided.decision))
         }
-        GateCommand::Redeem { permit, context, action } => {
+        GateCommand::Redeem {
+            permit,
+            context,
+            action,
+        } => {
             let handle = session::handle(global, Role::Step)?;
-            let position = handle.redeem(*permit, &global.namespace, *context, &action.tool, &given(action)?)?;
-            say(global, json!({"position": position}), &format!("spent (log entry {position}): execute now"))
+            let position = handle.redeem(
+                *permit,
+                &global.namespace,
+                *context,
+                &action.tool,
+                &given(action)?,
+            )?;
+            say(
+                global,
+                json!({"position": position}),
+                &format!("spent (log entry {position}): execute now"),
+            )
         }
         GateCommand::Approve { context, action } => {
             let handle = session::handle(global, Role::Owner)?;
@@ -80,29 +100,60 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
             if global.json {
                 output::json(&gate_wire::receipted(&receipted))?;
             } else {
-                output::line(&format!("receipt #{} until {}", receipted.position, output::time(receipted.expires)))?;
+                output::line(&format!(
+                    "receipt #{} until {}",
+                    receipted.position,
+                    output::time(receipted.expires)
+                ))?;
                 for finding in &receipted.findings {
                     output::line(&format!("ALERT {}", output::cell(&finding.reason, 200)))?;
                 }
             }
-            Ok(if receipted.findings.is_empty() { Outcome::Clean } else { Outcome::Findings })
+            Ok(if receipted.findings.is_empty() {
+                Outcome::Clean
+            } else {
+                Outcome::Findings
+            })
         }
-        GateCommand::Endorse { record, content, grounds, reason } => {
-            let endorsed = session::handle(global, Role::Owner)?.endorse(*record, content, grounds, reason)?;
+        GateCommand::Endorse {
+            record,
+            content,
+            grounds,
+            reason,
+        } => {
+            let endorsed =
+                session::handle(global, Role::Owner)?.endorse(*record, content, grounds, reason)?;
             let (effective, position) = (endorsed.effective.as_str(), endorsed.position);
             let text = format!("{record} now has authority {effective} (log entry {position})");
-            say(global, json!({"effective": effective, "position": position}), &text)
+            say(
+                global,
+                json!({"effective": effective, "position": position}),
+                &text,
+            )
         }
-        GateCommand::Revoke { principal, since, until, undo, yes, reason } => match (undo, principal, since) {
+        GateCommand::Revoke {
+            principal,
+            since,
+            until,
+            undo,
+            yes,
+            reason,
+        } => match (undo, principal, since) {
             (Some(position), _, _) => {
                 let done = session::handle(global, Role::Owner)?.undo_revocation(*position, reason)?;
-                say(global, json!({"position": done}), &format!("taken back (log entry {done})"))
+                say(
+                    global,
+                    json!({"position": done}),
+                    &format!("taken back (log entry {done})"),
+                )
             }
             (None, Some(principal), Some(since)) => {
                 let interval = (wire::from_jiff(*since), until.map(wire::from_jiff));
                 revoke(global, *principal, interval, *yes, reason)
             }
-            _ => Err(Failure::Input("expected PRINCIPAL and --since, or --undo".to_owned())),
+            _ => Err(Failure::Input(
+                "expected PRINCIPAL and --since, or --undo".to_owned(),
+            )),
         },
     }
 }
@@ -110,13 +161,18 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
 fn begin(global: &Global) -> Result<Outcome, Failure> {
     let opened = session::handle(global, Role::Agent)?.begin()?;
     let (context, token) = (opened.context.to_string(), opened.token);
-    let text = format!("context {context}\ntoken   {token}\n\nPass the token with --token; it works for 24 hours.");
+    let text =
+        format!("context {context}\ntoken   {token}\n\nPass the token with --token; it works for 24 hours.");
     say(global, json!({"context_id": context, "token": token}), &text)
 }
 
 fn observe(global: &Global, source: &str, content: &str) -> Result<Outcome, Failure> {
     let label = session::handle(global, Role::Agent)?.observe(source, digest_of(content)?)?;
-    say(global, json!({"label": label.as_str()}), &format!("the label of this context is now {label}"))
+    say(
+        global,
+        json!({"label": label.as_str()}),
+        &format!("the label of this context is now {label}"),
+    )
 }
 
 fn revoke(
@@ -129,7 +185,9 @@ fn revoke(
     let handle = session::handle(global, Role::Owner)?;
     let changes = handle.preview_revocation(principal, since, until)?;
     if !yes && !confirmed(&handle, &changes)? {
-        return Err(Failure::Input("not confirmed: nothing was revoked; --yes revokes without asking".to_owned()));
+        return Err(Failure::Input(
+            "not confirmed: nothing was revoked; --yes revokes without asking".to_owned(),
+        ));
     }
     let position = handle.revoke(principal, since, until, reason)?;
     let ids: Vec<String> = changes.iter().map(ToString::to_string).collect();
@@ -142,12 +200,18 @@ fn revoke(
 
 fn confirmed(handle: &Handle, changes: &[memwarden::RecordId]) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::Input("revoke asks before it changes authority: expected a terminal or --yes".to_owned()));
+        return Err(Failure::Input(
+            "revoke asks before it changes authority: expected a terminal or --yes".to_owned(),
+        ));
     }
     const SHOWN: usize = 20;
     for record in changes.iter().take(SHOWN) {
         let found = handle.inspect(*record)?;
-        eprintln!("{record} {} {}", found.effective, output::cell(&found.entry.content, 100));
+        eprintln!(
+            "{record} {} {}",
+            found.effective,
+            output::cell(&found.entry.content, 100)
+        );
     }
     if changes.len() > SHOWN {
         eprintln!("and {} more", changes.len() - SHOWN);
@@ -166,9 +230,14 @@ fn given(action: &ActionArgs) -> Result<Params, Failure> {
 
 /// A JSON object with distinct keys, or none.
 fn object(field: &str, text: Option<&str>) -> Result<Params, Failure> {
-    let Some(text) = text else { return Ok(Params::default()) };
-    let Json(value) = serde_json::from_str(text)
-        .map_err(|error| Failure::Input(format!("`{field}` is not a JSON object with distinct keys: {error}")))?;
+    let Some(text) = text else {
+        return Ok(Params::default());
+    };
+    let Json(value) = serde_json::from_str(text).map_err(|error| {
+        Failure::Input(format!(
+            "`{field}` is not a JSON object with distinct keys: {error}"
+        ))
+    })?;
     params(&value).map_err(Failure::Input)
 }
 
@@ -190,8 +259,15 @@ fn digest_of(content: &str) -> Result<Digest, Failure> {
 
 fn outputs(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let pair = |text: &String| {
-        let split = text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-        split.ok_or_else(|| Failure::Input(format!("`output` is `{}`: expected NAME=VALUE", wire::short(text))))
+        let split = text
+            .split_once('=')
+            .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        split.ok_or_else(|| {
+            Failure::Input(format!(
+                "`output` is `{}`: expected NAME=VALUE",
+                wire::short(text)
+            ))
+        })
     };
     given.iter().map(pair).collect()
 }
@@ -200,7 +276,11 @@ fn outputs(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
 fn print(decided: &Decided) -> Result<(), Failure> {
     output::line(decided.decision.as_str())?;
     for reason in &decided.reasons {
-        output::line(&format!("  {}: {}", reason.check.as_str(), memwarden::visible(&reason.text)))?;
+        output::line(&format!(
+            "  {}: {}",
+            reason.check.as_str(),
+            memwarden::visible(&reason.text)
+        ))?;
         for record in &reason.records {
             output::line(&format!("    see record {record}"))?;
         }
@@ -216,7 +296,10 @@ const fn verdict(decision: Decision) -> Outcome {
 }
 
 fn say(global: &Global, value: serde_json::Value, text: &str) -> Result<Outcome, Failure> {
-    if global.json { output::json(&value)? } else { output::line(text)? }
+    if global.json {
+        output::json(&value)?
+    } else {
+        output::line(text)?
+    }
     Ok(Outcome::Clean)
 }
-

@@ -11,20 +11,34 @@ use std::path::Path;
 
 pub(super) fn run(global: &Global, command: &Ledger) -> Result<Outcome, Failure> {
     match command {
-        Ledger::Verify { export: Some(export), held, key, .. } => {
-            verify_files(global, export, held.as_deref(), key.as_deref())
-        }
-        Ledger::Verify { proof: Some(proof), key: Some(key), .. } => verify_proof(global, proof, key),
-        Ledger::Verify { deep, reindex, held, .. } => {
-            verify(global, if *deep { Depth::Deep } else { Depth::Log }, *reindex, held.as_deref())
-        }
+        Ledger::Verify {
+            export: Some(export),
+            held,
+            key,
+            ..
+        } => verify_files(global, export, held.as_deref(), key.as_deref()),
+        Ledger::Verify {
+            proof: Some(proof),
+            key: Some(key),
+            ..
+        } => verify_proof(global, proof, key),
+        Ledger::Verify {
+            deep, reindex, held, ..
+        } => verify(
+            global,
+            if *deep { Depth::Deep } else { Depth::Log },
+            *reindex,
+            held.as_deref(),
+        ),
         Ledger::Checkpoint { publish } => checkpoint(global, publish.as_deref()),
         Ledger::Prove { record, reveal } => prove(global, *record, *reveal),
         Ledger::Export { to } => {
             let handle = session::handle(global, Role::Agent)?;
             let entries = handle.export(to)?;
             if global.json {
-                output::json(&json!({"entries": entries, "directory": to, "verifier_key": handle.verifier_key()}))?;
+                output::json(
+                    &json!({"entries": entries, "directory": to, "verifier_key": handle.verifier_key()}),
+                )?;
             } else {
                 output::line(&format!("{entries} log entries in {}, no text", to.display()))?;
                 output::line(&format!(
@@ -53,7 +67,8 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 fn verifier_key(text: &str) -> Result<VerifierKey, Failure> {
-    text.parse().map_err(|error| Failure::Input(format!("`key`: {error}")))
+    text.parse()
+        .map_err(|error| Failure::Input(format!("`key`: {error}")))
 }
 
 fn verify(global: &Global, depth: Depth, reindex: bool, held: Option<&Path>) -> Result<Outcome, Failure> {
@@ -71,7 +86,11 @@ fn verify(global: &Global, depth: Depth, reindex: bool, held: Option<&Path>) -> 
     } else {
         print(&report)?;
     }
-    Ok(if report.is_intact() { Outcome::Clean } else { Outcome::Findings })
+    Ok(if report.is_intact() {
+        Outcome::Clean
+    } else {
+        Outcome::Findings
+    })
 }
 
 fn print(report: &IntegrityReport) -> Result<(), Failure> {
@@ -79,8 +98,15 @@ fn print(report: &IntegrityReport) -> Result<(), Failure> {
         "{} log entries, {} full tiles, {} key rotations: verified",
         report.entries, report.tiles, report.rotations
     ))?;
-    let looked = if report.deep { "hashed whole" } else { "compared by id, position and status" };
-    output::line(&format!("{} records {looked}; {} other payloads hashed", report.records, report.payloads))?;
+    let looked = if report.deep {
+        "hashed whole"
+    } else {
+        "compared by id, position and status"
+    };
+    output::line(&format!(
+        "{} records {looked}; {} other payloads hashed",
+        report.records, report.payloads
+    ))?;
     match &report.trust {
         Trust::Held { whose, size } => output::line(&format!(
             "relative to the checkpoint over {size} entries held by {whose}: nothing under it was changed, \
@@ -95,7 +121,10 @@ fn print(report: &IntegrityReport) -> Result<(), Failure> {
         output::line(&format!("DIFFERS record {}: {}", damage.record, damage.what))?;
     }
     for difference in &report.index_differences {
-        output::line(&format!("INDEX differs: {} (mend with --reindex)", output::cell(difference, 200)))?;
+        output::line(&format!(
+            "INDEX differs: {} (mend with --reindex)",
+            output::cell(difference, 200)
+        ))?;
     }
     if report.is_intact() {
         output::line("intact")?;
@@ -112,9 +141,7 @@ fn verify_files(
     let unverified = |error: &dyn std::fmt::Display| Failure::Unverified(error.to_string());
     let held = match held {
         None => None,
-        Some(path) => {
-            Some(wire::checkpoint("held", &read(path)?).map_err(Failure::Input)?)
-        }
+        Some(path) => Some(wire::checkpoint("held", &read(path)?).map_err(Failure::Input)?),
     };
     let key = key.map(verifier_key).transpose()?;
     let report = verify_export(&mut |path| std::fs::read(export.join(path)).ok(), held, key)
@@ -167,7 +194,10 @@ fn verify_proof(global: &Global, path: &Path, key: &str) -> Result<Outcome, Fail
         leaf.authority
     ))?;
     match &verified.payload {
-        Some(payload) => output::line(&format!("text: {}", output::cell(&String::from_utf8_lossy(payload), 2_000)))?,
+        Some(payload) => output::line(&format!(
+            "text: {}",
+            output::cell(&String::from_utf8_lossy(payload), 2_000)
+        ))?,
         None => output::line("the proof carries the commitment to the text, not the text")?,
     }
     Ok(Outcome::Clean)
@@ -223,7 +253,9 @@ fn isolate(global: &Global, records: &[RecordId], reason: &str) -> Result<Outcom
         output::json(&json!({"isolated": rows}))?;
     } else {
         for (record, position) in positions {
-            output::line(&format!("{record} is out of the expected set (log entry {position})"))?;
+            output::line(&format!(
+                "{record} is out of the expected set (log entry {position})"
+            ))?;
         }
     }
     Ok(Outcome::Clean)

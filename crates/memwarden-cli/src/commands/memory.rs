@@ -4,8 +4,8 @@ use crate::args::{Global, Remember, RetrievalArg};
 use crate::failure::Failure;
 use crate::{Outcome, output, policy_source, session, strict, wire};
 use memwarden::{
-    Entry, FieldValue, Kind, Query, RecordId, Retrieval, Role, Status, StoreStatus, Verdict, Warden, WriteOptions,
-    credential_path,
+    Entry, FieldValue, Kind, Query, RecordId, Retrieval, Role, Status, StoreStatus, Verdict, Warden,
+    WriteOptions, credential_path,
 };
 use serde_json::json;
 use std::io::Read as _;
@@ -25,21 +25,34 @@ pub(super) fn init(global: &Global, policy: &str) -> Result<Outcome, Failure> {
         }))?;
         return Ok(Outcome::Clean);
     }
-    output::line(&format!("store        {} at {}", made.store, places.store.display()))?;
+    output::line(&format!(
+        "store        {} at {}",
+        made.store,
+        places.store.display()
+    ))?;
     output::line(&format!("policy       {}", policy.name))?;
     for role in [Role::Owner, Role::Agent, Role::Step] {
-        output::line(&format!("{:<12} {}", role.as_str(), credential_path(&made.keys, role).display()))?;
+        output::line(&format!(
+            "{:<12} {}",
+            role.as_str(),
+            credential_path(&made.keys, role).display()
+        ))?;
     }
     output::line(&format!("witness      {}", made.witness.display()))?;
     output::line(&format!("verifier key {}", made.verifier_key))?;
-    output::line("\nHand the verifier key to whoever shall verify; keep the owner's credential away from agents.")?;
+    output::line(
+        "\nHand the verifier key to whoever shall verify; keep the owner's credential away from agents.",
+    )?;
     Ok(Outcome::Clean)
 }
 
 pub(super) fn remember(global: &Global, args: &Remember) -> Result<Outcome, Failure> {
     let entry = entry(args)?;
     let handle = session::handle(global, Role::Agent)?;
-    let options = WriteOptions { supersedes: args.supersedes, ..WriteOptions::default() };
+    let options = WriteOptions {
+        supersedes: args.supersedes,
+        ..WriteOptions::default()
+    };
     let remembered = handle.remember_with(&global.namespace, entry, &options)?;
     if global.json {
         output::json(&wire::remembered(&remembered))?;
@@ -49,13 +62,24 @@ pub(super) fn remember(global: &Global, args: &Remember) -> Result<Outcome, Fail
             remembered.verdict, remembered.id, remembered.status, remembered.written, remembered.position
         ))?;
         if let Some(old) = remembered.proposal_for {
-            output::line(&format!("stored beside {old} as a proposal: a stronger principal wrote that record"))?;
+            output::line(&format!(
+                "stored beside {old} as a proposal: a stronger principal wrote that record"
+            ))?;
         }
         for finding in &remembered.findings {
-            output::line(&format!("  {} {}: {}", finding.stage, finding.severity, output::cell(&finding.reason, 200)))?;
+            output::line(&format!(
+                "  {} {}: {}",
+                finding.stage,
+                finding.severity,
+                output::cell(&finding.reason, 200)
+            ))?;
         }
     }
-    Ok(if remembered.verdict >= Verdict::Quarantine { Outcome::Findings } else { Outcome::Clean })
+    Ok(if remembered.verdict >= Verdict::Quarantine {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    })
 }
 
 fn entry(args: &Remember) -> Result<Entry, Failure> {
@@ -66,7 +90,9 @@ fn entry(args: &Remember) -> Result<Entry, Failure> {
             .map_err(|error| Failure::Input(format!("stdin cannot be read: {error}")))?;
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            Failure::Input(format!("`content` is not UTF-8 at byte {at}: expected UTF-8 text"))
+            Failure::Input(format!(
+                "`content` is not UTF-8 at byte {at}: expected UTF-8 text"
+            ))
         })?
     } else {
         args.content.clone()
@@ -88,7 +114,10 @@ fn entry(args: &Remember) -> Result<Entry, Failure> {
     }
     for field in &args.fields {
         let (name, value) = field.split_once('=').ok_or_else(|| {
-            Failure::Input(format!("`field` is `{}`: expected NAME=VALUE", wire::short(field)))
+            Failure::Input(format!(
+                "`field` is `{}`: expected NAME=VALUE",
+                wire::short(field)
+            ))
         })?;
         let value = match (value.parse::<i64>(), value) {
             (Ok(number), _) => FieldValue::Integer(number),
@@ -114,7 +143,15 @@ pub(super) fn recall(
         RetrievalArg::Lexical => Retrieval::Lexical,
         RetrievalArg::Levenshtein => Retrieval::Levenshtein,
     };
-    let recalled = handle.recall(&global.namespace, &Query { text: query.to_owned(), k, kind, retrieval })?;
+    let recalled = handle.recall(
+        &global.namespace,
+        &Query {
+            text: query.to_owned(),
+            k,
+            kind,
+            retrieval,
+        },
+    )?;
     if global.json {
         output::json(&wire::recall(&recalled))?;
         return Ok(Outcome::Clean);
@@ -156,9 +193,18 @@ pub(super) fn history(global: &Global, record: RecordId) -> Result<Outcome, Fail
         table.add_row([
             event.position.to_string(),
             output::time(event.time),
-            event.change.map_or(event.kind.as_str(), memwarden_core::StatusChange::as_str).to_owned(),
+            event
+                .change
+                .map_or(event.kind.as_str(), memwarden_core::StatusChange::as_str)
+                .to_owned(),
             event.status.to_string(),
-            output::cell(event.by.as_ref().map_or("the warden", |principal| principal.name.as_str()), 40),
+            output::cell(
+                event
+                    .by
+                    .as_ref()
+                    .map_or("the warden", |principal| principal.name.as_str()),
+                40,
+            ),
             output::cell(event.reason.as_deref().unwrap_or(""), 120),
         ]);
     }
@@ -169,13 +215,24 @@ pub(super) fn history(global: &Global, record: RecordId) -> Result<Outcome, Fail
 pub(super) fn status(global: &Global) -> Result<Outcome, Failure> {
     let status = session::handle(global, Role::Agent)?.status()?;
     let damaged = !status.stray.is_empty() || status.namespaces.iter().any(|found| !found.damage.is_empty());
-    let outcome = if damaged { Outcome::Findings } else { Outcome::Clean };
+    let outcome = if damaged {
+        Outcome::Findings
+    } else {
+        Outcome::Clean
+    };
     if global.json {
         output::json(&wire::status(&status))?;
         return Ok(outcome);
     }
-    output::line(&format!("store      {} at {}", status.store, status.directory.display()))?;
-    output::line(&format!("log        {} entries, epoch {}", status.entries, status.epoch))?;
+    output::line(&format!(
+        "store      {} at {}",
+        status.store,
+        status.directory.display()
+    ))?;
+    output::line(&format!(
+        "log        {} entries, epoch {}",
+        status.entries, status.epoch
+    ))?;
     let witness = match status.witness {
         Some((size, epoch)) => format!("has seen {size} entries of epoch {epoch}"),
         None => "none".to_owned(),
@@ -188,7 +245,14 @@ pub(super) fn status(global: &Global) -> Result<Outcome, Failure> {
         status.endorsers_needed,
         if status.endorsers_needed == 1 { "" } else { "s" }
     ))?;
-    let mut table = output::table(&["namespace", "active", "quarantined", "retired", "purged", "differs from the log"]);
+    let mut table = output::table(&[
+        "namespace",
+        "active",
+        "quarantined",
+        "retired",
+        "purged",
+        "differs from the log",
+    ]);
     for namespace in &status.namespaces {
         table.add_row([
             namespace.name.clone(),
@@ -200,7 +264,12 @@ pub(super) fn status(global: &Global) -> Result<Outcome, Failure> {
         ]);
     }
     output::line(&table.to_string())?;
-    for damage in status.namespaces.iter().flat_map(|namespace| &namespace.damage).chain(&status.stray) {
+    for damage in status
+        .namespaces
+        .iter()
+        .flat_map(|namespace| &namespace.damage)
+        .chain(&status.stray)
+    {
         output::line(&format!("record {}: {}", damage.record, damage.what))?;
     }
     if status.isolated > 0 {

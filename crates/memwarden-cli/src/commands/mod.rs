@@ -21,9 +21,13 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
     match &cli.command {
         Command::Init { policy } => memory::init(global, policy),
         Command::Remember(entry) => memory::remember(global, entry),
-        Command::Recall { query, k, kind, retrieval, block } => {
-            memory::recall(global, query, *k, *kind, *retrieval, *block)
-        }
+        Command::Recall {
+            query,
+            k,
+            kind,
+            retrieval,
+            block,
+        } => memory::recall(global, query, *k, *kind, *retrieval, *block),
         Command::Import { paths } => import::run(global, paths),
         Command::Gate(command) => gate::run(global, command),
         Command::Quarantine(command) => quarantine::run(global, command),
@@ -32,9 +36,22 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Ledger(command) => ledger::run(global, command),
         Command::Backup { to } => owner::backup(global, to),
         Command::Restore { from, reason, .. } => owner::restore(global, from.as_deref(), reason),
-        Command::Purge { records, with_descendants, yes, reason } => {
-            let ask = if *yes { owner::Ask::Never } else { owner::Ask::Person };
-            let reach = if *with_descendants { owner::Reach::WithDescendants } else { owner::Reach::Named };
+        Command::Purge {
+            records,
+            with_descendants,
+            yes,
+            reason,
+        } => {
+            let ask = if *yes {
+                owner::Ask::Never
+            } else {
+                owner::Ask::Person
+            };
+            let reach = if *with_descendants {
+                owner::Reach::WithDescendants
+            } else {
+                owner::Reach::Named
+            };
             owner::purge(global, records, reach, ask, reason)
         }
         Command::Principal(command) => owner::principal(global, command),

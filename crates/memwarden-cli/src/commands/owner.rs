@@ -27,7 +27,10 @@ pub(super) fn backup(global: &Global, to: &Path) -> Result<Outcome, Failure> {
     if global.json {
         output::json(&json!({"entries": entries, "file": to}))?;
     } else {
-        output::line(&format!("{entries} log entries and their records in {}; keys are not part of it", to.display()))?;
+        output::line(&format!(
+            "{entries} log entries and their records in {}; keys are not part of it",
+            to.display()
+        ))?;
     }
     Ok(Outcome::Clean)
 }
@@ -75,7 +78,12 @@ pub(super) fn purge(
     let mut all = records.to_vec();
     let mut descendants = Vec::new();
     for record in records {
-        descendants.extend(handle.descendants(*record)?.into_iter().filter(|found| !records.contains(found)));
+        descendants.extend(
+            handle
+                .descendants(*record)?
+                .into_iter()
+                .filter(|found| !records.contains(found)),
+        );
     }
     descendants.sort_unstable();
     descendants.dedup();
@@ -84,7 +92,9 @@ pub(super) fn purge(
         all.append(&mut descendants);
     }
     if ask == Ask::Person && !confirmed(&handle, &all, &descendants)? {
-        return Err(Failure::Input("not confirmed: nothing was purged; --yes purges without asking".to_owned()));
+        return Err(Failure::Input(
+            "not confirmed: nothing was purged; --yes purges without asking".to_owned(),
+        ));
     }
     let report = handle.purge(&all, reason)?;
     if global.json {
@@ -92,20 +102,30 @@ pub(super) fn purge(
         return Ok(Outcome::Clean);
     }
     for purged in &report.purged {
-        output::line(&format!("purged {} (log entry {})", purged.record, purged.position))?;
+        output::line(&format!(
+            "purged {} (log entry {})",
+            purged.record, purged.position
+        ))?;
     }
     for record in &report.descendants_left {
-        output::line(&format!("left: {record} declares a purged record as parent and may repeat its text"))?;
+        output::line(&format!(
+            "left: {record} declares a purged record as parent and may repeat its text"
+        ))?;
     }
     for backup in &report.backups {
-        output::line(&format!("not reached: backup {} still holds the text", backup.display()))?;
+        output::line(&format!(
+            "not reached: backup {} still holds the text",
+            backup.display()
+        ))?;
     }
     Ok(Outcome::Clean)
 }
 
 fn confirmed(handle: &Handle, all: &[RecordId], left: &[RecordId]) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::Input("purge asks before it destroys: expected a terminal or --yes".to_owned()));
+        return Err(Failure::Input(
+            "purge asks before it destroys: expected a terminal or --yes".to_owned(),
+        ));
     }
     for record in all {
         let found = handle.inspect(*record)?;
@@ -126,14 +146,22 @@ fn confirmed(handle: &Handle, all: &[RecordId], left: &[RecordId]) -> Result<boo
 
 pub(super) fn principal(global: &Global, command: &PrincipalCommand) -> Result<Outcome, Failure> {
     match command {
-        PrincipalCommand::Add { name, role, domain, out } => {
+        PrincipalCommand::Add {
+            name,
+            role,
+            domain,
+            out,
+        } => {
             let handle = session::handle(global, Role::Owner)?;
             let path = match out {
                 Some(path) => path.clone(),
                 None => handle.warden().keys().join(file_name(name)?),
             };
             if path.exists() {
-                return Err(Failure::Input(format!("`{}` exists: name another file with --out", path.display())));
+                return Err(Failure::Input(format!(
+                    "`{}` exists: name another file with --out",
+                    path.display()
+                )));
             }
             let id = session::register(&handle, name, *role, domain.as_deref(), &path)?;
             if global.json {
@@ -167,10 +195,16 @@ pub(super) fn principal(global: &Global, command: &PrincipalCommand) -> Result<O
 }
 
 fn file_name(name: &str) -> Result<String, Failure> {
-    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let plain = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     if plain {
         Ok(format!("{name}.credential"))
     } else {
-        Err(Failure::Input(format!("`{}` does not name a file by itself: give one with --out", wire::short(name))))
+        Err(Failure::Input(format!(
+            "`{}` does not name a file by itself: give one with --out",
+            wire::short(name)
+        )))
     }
 }

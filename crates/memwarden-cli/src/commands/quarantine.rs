@@ -10,13 +10,21 @@ use serde_json::Value;
 pub(super) fn run(global: &Global, command: &Quarantine) -> Result<Outcome, Failure> {
     match command {
         Quarantine::List { retired } => {
-            let status = if *retired { Status::Retired } else { Status::Quarantined };
+            let status = if *retired {
+                Status::Retired
+            } else {
+                Status::Quarantined
+            };
             list(global, status)
         }
         Quarantine::Show { record, body } => {
             show(global, *record, if *body { Body::Shown } else { Body::Hidden })
         }
-        Quarantine::Release { record, content, reason } => {
+        Quarantine::Release {
+            record,
+            content,
+            reason,
+        } => {
             let changed = session::handle(global, Role::Owner)?.release(*record, content, reason)?;
             print(global, *record, &changed)
         }
@@ -35,7 +43,12 @@ pub(super) fn retire(global: &Global, record: RecordId, reason: &str) -> Result<
 fn list(global: &Global, status: Status) -> Result<Outcome, Failure> {
     let records = session::handle(global, Role::Agent)?.list(&global.namespace, status)?;
     if global.json {
-        output::json(&records.iter().map(|record| wire::record(record, Body::Hidden)).collect::<Value>())?;
+        output::json(
+            &records
+                .iter()
+                .map(|record| wire::record(record, Body::Hidden))
+                .collect::<Value>(),
+        )?;
         return Ok(Outcome::Clean);
     }
     if records.is_empty() {
@@ -78,16 +91,36 @@ fn describe(record: &Record) -> Result<(), Failure> {
     for (name, value) in [
         ("id", record.id.to_string()),
         ("namespace", record.namespace.clone()),
-        ("status", format!("{} since log entry {}", record.status, record.status_position)),
+        (
+            "status",
+            format!("{} since log entry {}", record.status, record.status_position),
+        ),
         ("verdict", record.verdict.to_string()),
-        ("authority", format!("{} (written {})", record.effective, record.written)),
-        ("written", format!("{} by principal {}, channel {}", output::time(record.time), record.principal, record.channel)),
-        ("kind", format!("{}, {}", record.entry.kind, record.entry.trace_type)),
-        ("declares", format!(
-            "source {}, trust {}",
-            output::cell(record.entry.source.as_deref().unwrap_or("none"), 60),
-            output::cell(record.entry.trust.as_deref().unwrap_or("none"), 60)
-        )),
+        (
+            "authority",
+            format!("{} (written {})", record.effective, record.written),
+        ),
+        (
+            "written",
+            format!(
+                "{} by principal {}, channel {}",
+                output::time(record.time),
+                record.principal,
+                record.channel
+            ),
+        ),
+        (
+            "kind",
+            format!("{}, {}", record.entry.kind, record.entry.trace_type),
+        ),
+        (
+            "declares",
+            format!(
+                "source {}, trust {}",
+                output::cell(record.entry.source.as_deref().unwrap_or("none"), 60),
+                output::cell(record.entry.trust.as_deref().unwrap_or("none"), 60)
+            ),
+        ),
         ("digest", record.content_digest().to_string()),
     ] {
         output::line(&format!("{name:<10} {value}"))?;
@@ -108,7 +141,10 @@ fn print(global: &Global, record: RecordId, changed: &Changed) -> Result<Outcome
     if global.json {
         output::json(&wire::changed(changed))?;
     } else if changed.change == Change::Done {
-        output::line(&format!("{record} is {} (log entry {})", changed.status, changed.position))?;
+        output::line(&format!(
+            "{record} is {} (log entry {})",
+            changed.status, changed.position
+        ))?;
     } else {
         output::line(&format!(
             "{record} stays {}: a stronger principal wrote it; your wish is log entry {}",

@@ -145,14 +145,23 @@ fn authorize(handle: &Handle, default: &Namespace, text: &str) -> Answer {
     let namespace = namespace(default, given.namespace.as_deref())?;
     let params = params(&given.params.0).map_err(Refused::Params)?;
     let approval = given.approval.as_deref().map(id).transpose()?;
-    Ok(gate_wire::authorized(&handle.authorize(&namespace, &given.tool, &params, approval)?))
+    Ok(gate_wire::authorized(&handle.authorize(
+        &namespace,
+        &given.tool,
+        &params,
+        approval,
+    )?))
 }
 
 fn explain(handle: &Handle, default: &Namespace, text: &str) -> Answer {
     let given: ActionParams = read(text)?;
     let namespace = namespace(default, given.namespace.as_deref())?;
     let params = params(&given.params.0).map_err(Refused::Params)?;
-    Ok(gate_wire::decided(&handle.explain(&namespace, &given.tool, &params)?))
+    Ok(gate_wire::decided(&handle.explain(
+        &namespace,
+        &given.tool,
+        &params,
+    )?))
 }
 
 fn redeem(handle: &Handle, default: &Namespace, text: &str) -> Answer {
@@ -160,7 +169,10 @@ fn redeem(handle: &Handle, default: &Namespace, text: &str) -> Answer {
     let namespace = namespace(default, given.namespace.as_deref())?;
     let params = params(&given.params.0).map_err(Refused::Params)?;
     let context: ContextId = parse("context_id", &given.context_id)?;
-    let permit = given.permit.as_deref().ok_or_else(|| Refused::Params("`permit` is missing".to_owned()))?;
+    let permit = given
+        .permit
+        .as_deref()
+        .ok_or_else(|| Refused::Params("`permit` is missing".to_owned()))?;
     let position = handle.redeem(id(permit)?, &namespace, context, &given.tool, &params)?;
     Ok(json!({"position": position}))
 }
@@ -177,7 +189,8 @@ fn approve(handle: &Handle, default: &Namespace, text: &str) -> Answer {
 fn receipt(handle: &Handle, default: &Namespace, text: &str) -> Answer {
     let given: ReceiptParams = read(text)?;
     let namespace = namespace(default, given.namespace.as_deref())?;
-    let arguments = params(&given.arguments.0).map_err(|error| Refused::Params(format!("`arguments`: {error}")))?;
+    let arguments =
+        params(&given.arguments.0).map_err(|error| Refused::Params(format!("`arguments`: {error}")))?;
     let outcome = gate_wire::outcome(&given.outcome).map_err(Refused::Params)?;
     let executed = Executed {
         namespace,
@@ -192,7 +205,9 @@ fn receipt(handle: &Handle, default: &Namespace, text: &str) -> Answer {
         outcome,
         tool: given.tool,
         output: given.output.into_iter().collect(),
-        life_us: given.life_seconds.map(|seconds| seconds.saturating_mul(1_000_000)),
+        life_us: given
+            .life_seconds
+            .map(|seconds| seconds.saturating_mul(1_000_000)),
     };
     Ok(gate_wire::receipted(&handle.receipt(&executed)?))
 }
@@ -210,11 +225,25 @@ fn revoke(handle: &Handle, text: &str) -> Answer {
     if let Some(position) = given.undo {
         return Ok(json!({"position": handle.undo_revocation(position, &given.reason)?}));
     }
-    let missing = |field: &str| Refused::Params(format!("`{field}` is missing: expected `principal` and `since`, or `undo`"));
-    let principal: PrincipalId =
-        parse("principal", given.principal.as_deref().ok_or_else(|| missing("principal"))?)?;
-    let since = given.since.ok_or_else(|| missing("since"))?.read().map_err(Refused::Params)?;
-    let until = given.until.map(|time| time.read()).transpose().map_err(Refused::Params)?;
+    let missing = |field: &str| {
+        Refused::Params(format!(
+            "`{field}` is missing: expected `principal` and `since`, or `undo`"
+        ))
+    };
+    let principal: PrincipalId = parse(
+        "principal",
+        given.principal.as_deref().ok_or_else(|| missing("principal"))?,
+    )?;
+    let since = given
+        .since
+        .ok_or_else(|| missing("since"))?
+        .read()
+        .map_err(Refused::Params)?;
+    let until = given
+        .until
+        .map(|time| time.read())
+        .transpose()
+        .map_err(Refused::Params)?;
     let changes = handle.preview_revocation(principal, since, until)?;
     let changes: Vec<Value> = changes.iter().map(|record| json!(record.to_string())).collect();
     if given.preview {
@@ -223,4 +252,3 @@ fn revoke(handle: &Handle, text: &str) -> Answer {
     let position = handle.revoke(principal, since, until, &given.reason)?;
     Ok(json!({"position": position, "changed": changes}))
 }
-

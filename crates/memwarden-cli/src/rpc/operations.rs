@@ -73,7 +73,11 @@ pub(super) fn run(handle: &Handle, namespace: &Namespace, op: &str, params: &str
         "release" => {
             let params: Release = read(params)?;
             let content: Digest = parse("content_sha256", &params.content_sha256)?;
-            Ok(wire::changed(&handle.release(id(&params.id)?, &content, &params.reason)?))
+            Ok(wire::changed(&handle.release(
+                id(&params.id)?,
+                &content,
+                &params.reason,
+            )?))
         }
         "reject" => {
             let params: Reasoned = read(params)?;
@@ -107,7 +111,11 @@ pub(super) fn run(handle: &Handle, namespace: &Namespace, op: &str, params: &str
         }
         "prove" => {
             let params: Prove = read(params)?;
-            let reveal = if params.reveal { Reveal::Text } else { Reveal::Commitment };
+            let reveal = if params.reveal {
+                Reveal::Text
+            } else {
+                Reveal::Commitment
+            };
             let proof = handle.prove(id(&params.id)?, reveal)?;
             Ok(json!({"proof": proof, "verifier_key": handle.verifier_key()}))
         }
@@ -141,11 +149,13 @@ pub(super) fn run(handle: &Handle, namespace: &Namespace, op: &str, params: &str
             Ok(json!({"name": policy.name, "hash": policy.hash().to_string(), "toml": policy.source}))
         }
         "load_policy" => load_policy(handle, params),
-        _ => super::gate::run(handle, default, op, params).unwrap_or_else(|| Err(Refused::Params(format!(
-            "`op` is `{}`: expected one of {}",
-            wire::short(op),
-            OPERATIONS.join(", ")
-        )))),
+        _ => super::gate::run(handle, default, op, params).unwrap_or_else(|| {
+            Err(Refused::Params(format!(
+                "`op` is `{}`: expected one of {}",
+                wire::short(op),
+                OPERATIONS.join(", ")
+            )))
+        }),
     }
 }
 
@@ -308,10 +318,20 @@ struct CheckProof {
 fn remember(handle: &Handle, default: &Namespace, params: &str) -> Answer {
     let params: RememberParams = read(params)?;
     let namespace = namespace(default, params.namespace.as_deref())?;
-    let channel = params.channel.as_deref().map(|text| parse::<Channel>("channel", text)).transpose()?;
+    let channel = params
+        .channel
+        .as_deref()
+        .map(|text| parse::<Channel>("channel", text))
+        .transpose()?;
     let (entry, supersedes) = params.entry.0.read().map_err(Refused::Params)?;
-    let options = WriteOptions { channel: channel.unwrap_or(Channel::Direct), supersedes, context: None };
-    Ok(wire::remembered(&handle.remember_with(&namespace, entry, &options)?))
+    let options = WriteOptions {
+        channel: channel.unwrap_or(Channel::Direct),
+        supersedes,
+        context: None,
+    };
+    Ok(wire::remembered(
+        &handle.remember_with(&namespace, entry, &options)?,
+    ))
 }
 
 fn recall(handle: &Handle, default: &Namespace, params: &str) -> Answer {
@@ -322,12 +342,18 @@ fn recall(handle: &Handle, default: &Namespace, params: &str) -> Answer {
         Some("levenshtein") => Retrieval::Levenshtein,
         Some(other) => {
             let other = wire::short(other);
-            return Err(Refused::Params(format!("`retrieval` is `{other}`: expected lexical or levenshtein")));
+            return Err(Refused::Params(format!(
+                "`retrieval` is `{other}`: expected lexical or levenshtein"
+            )));
         }
     };
     let query = Query {
         k: params.k.unwrap_or(10),
-        kind: params.kind.as_deref().map(|text| parse("kind", text)).transpose()?,
+        kind: params
+            .kind
+            .as_deref()
+            .map(|text| parse("kind", text))
+            .transpose()?,
         retrieval,
         ..Query::new(params.query)
     };
@@ -337,12 +363,21 @@ fn recall(handle: &Handle, default: &Namespace, params: &str) -> Answer {
 fn list(handle: &Handle, default: &Namespace, params: &str) -> Answer {
     let params: ListParams = read(params)?;
     let namespace = namespace(default, params.namespace.as_deref())?;
-    let status = Status::ALL.into_iter().find(|status| status.as_str() == params.status).ok_or_else(|| {
-        let given = wire::short(&params.status);
-        Refused::Params(format!("`status` is `{given}`: expected active, quarantined, retired or purged"))
-    })?;
+    let status = Status::ALL
+        .into_iter()
+        .find(|status| status.as_str() == params.status)
+        .ok_or_else(|| {
+            let given = wire::short(&params.status);
+            Refused::Params(format!(
+                "`status` is `{given}`: expected active, quarantined, retired or purged"
+            ))
+        })?;
     let body = if params.body { Body::Shown } else { Body::Hidden };
-    Ok(handle.list(&namespace, status)?.iter().map(|record| wire::record(record, body)).collect())
+    Ok(handle
+        .list(&namespace, status)?
+        .iter()
+        .map(|record| wire::record(record, body))
+        .collect())
 }
 
 fn import_file(handle: &Handle, default: &Namespace, params: &str) -> Answer {
@@ -355,7 +390,10 @@ fn register(handle: &Handle, params: &str) -> Answer {
     let params: Register = read(params)?;
     let role: Role = parse("role", &params.role)?;
     if params.path.exists() {
-        return Err(Refused::Params(format!("`path`: `{}` exists: expected a new file", params.path.display())));
+        return Err(Refused::Params(format!(
+            "`path`: `{}` exists: expected a new file",
+            params.path.display()
+        )));
     }
     let id = session::register(handle, &params.name, role, params.domain.as_deref(), &params.path)?;
     Ok(json!({"id": id.to_string(), "role": role.as_str(), "file": params.path}))
@@ -365,8 +403,9 @@ fn load_policy(handle: &Handle, params: &str) -> Answer {
     let params: LoadPolicy = read(params)?;
     let policy = match (&params.preset, &params.toml) {
         (Some(name), None) if Path::new(name).components().count() == 1 => policy_source::named(name)?,
-        (None, Some(toml)) => memwarden::guard::parse(toml)
-            .map_err(|error| Refused::Params(format!("`toml`: {error}")))?,
+        (None, Some(toml)) => {
+            memwarden::guard::parse(toml).map_err(|error| Refused::Params(format!("`toml`: {error}")))?
+        }
         _ => return Err(Refused::Params("expected either `preset` or `toml`".to_owned())),
     };
     let loosened = memwarden::guard::loosenings(&handle.warden().policy(), &policy);
@@ -396,7 +435,10 @@ pub(super) fn read<T: DeserializeOwned>(params: &str) -> Result<T, Refused> {
     let Object(value) = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let field = if path == "." { "params".to_owned() } else { path };
-        let (field, what) = (wire::short(&field), output::cell(&error.into_inner().to_string(), 300));
+        let (field, what) = (
+            wire::short(&field),
+            output::cell(&error.into_inner().to_string(), 300),
+        );
         Refused::Params(format!("`{field}`: {what}"))
     })?;
     Ok(value)
@@ -414,7 +456,8 @@ pub(super) fn parse<T: FromStr>(field: &str, text: &str) -> Result<T, Refused>
 where
     T::Err: std::fmt::Display,
 {
-    text.parse().map_err(|error| Refused::Params(format!("`{field}`: {error}")))
+    text.parse()
+        .map_err(|error| Refused::Params(format!("`{field}`: {error}")))
 }
 
 #[cfg(test)]
