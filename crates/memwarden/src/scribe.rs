@@ -353,6 +353,7 @@ impl Overlay<'_> {
                 expected,
             });
         }
+        self.check_open(draft)?;
         self.check_write_label(draft)?;
         for parent in &draft.leaf.parents {
             let standing = self.standing(parent)?;

@@ -29,6 +29,15 @@ mod isolation;
 mod origin_grants;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
+mod origin_labels;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
+mod origin_parameters;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
+mod origin_people;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod origin_play;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
