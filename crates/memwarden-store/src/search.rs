@@ -28,7 +28,7 @@ pub(crate) fn candidates(
 
 /// BM25 over the query's terms, combined with OR. The score is FTS5's `bm25()` with its sign turned.
 fn lexical(conn: &Connection, namespace: i64, search: &Search<'_>) -> Result<Vec<Candidate>, Fault> {
-    let terms = telling(conn, namespace, expressions(search.query), search.common_above)?;
+    let terms = telling(conn, namespace, expressions(search.query), search)?;
     if terms.is_empty() {
         return Ok(Vec::new());
     }
@@ -68,18 +68,27 @@ fn not_by(principals: &[PrincipalId]) -> String {
     format!("record.principal NOT IN ({})", ids.join(", "))
 }
 
-/// Leaves out terms that no record has; then those in more than `common_above` records, unless there are no
+/// Leaves out terms that no record has; then those in more than `common_above` of them, unless there are no
 /// others: then only the rarest stays.
 fn telling(
     conn: &Connection,
     namespace: i64,
     terms: Vec<String>,
-    common_above: u64,
+    search: &Search<'_>,
 ) -> Result<Vec<String>, Fault> {
     let fts = table(namespace);
-    let most = i64::try_from(common_above).unwrap_or(i64::MAX);
+    let most = i64::try_from(search.common_above).unwrap_or(i64::MAX);
+    // Whoever is left out does not make a term common either.
+    let matching = if search.without.is_empty() {
+        format!("{fts} WHERE {fts} MATCH ?1")
+    } else {
+        format!(
+            "{fts} CROSS JOIN record ON record.num = {fts}.rowid WHERE {fts} MATCH ?1 AND {}",
+            not_by(search.without)
+        )
+    };
     let mut bounded = conn.prepare_cached(&format!(
-        "SELECT count(*) FROM (SELECT 1 FROM {fts} WHERE {fts} MATCH ?1 LIMIT ?2)"
+        "SELECT count(*) FROM (SELECT 1 FROM {matching} LIMIT ?2)"
     ))?;
     let (mut rare, mut common) = (Vec::new(), Vec::new());
     for term in terms {

@@ -26,6 +26,12 @@ mod input;
 mod isolation;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
+mod origin_compromise;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
+mod origin_evidence;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod origin_grants;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
@@ -41,7 +47,13 @@ mod origin_people;
 mod origin_play;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
+mod origin_properties;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod origin_receipts;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
+mod origin_revocation;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
 mod places;
