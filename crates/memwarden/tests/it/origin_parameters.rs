@@ -203,10 +203,7 @@ fn parameters_beside_the_ones_that_matter_are_free() {
 #[test]
 fn a_policy_that_requires_a_step_nobody_may_run_is_refused_when_loaded() {
     let play = Play::new();
-    let steps = |name: &str| {
-        let policy = memwarden::guard::parse(&POLICY.replace("clinic", name)).unwrap();
-        policy
-    };
+    let steps = |name: &str| memwarden::guard::parse(&POLICY.replace("clinic", name)).unwrap();
     assert!(memwarden::guard::check_steps(&steps("none"), 0).is_err());
     // A store is made with a principal of role step, so here it is loaded.
     play.owner.load_policy(&steps("some")).unwrap();

@@ -245,6 +245,10 @@ impl Play {
 
 /// Runs an attack twice on fresh stores: what it gains with everything on, and with `off` switched off.
 #[track_caller]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a test reads better without references"
+)]
 pub fn attack<T: std::fmt::Debug + PartialEq>(
     off: fn(&mut Mechanisms),
     gains: impl Fn(Play) -> T,
