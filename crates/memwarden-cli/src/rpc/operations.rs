@@ -9,7 +9,7 @@ use memwarden::{
     Channel, Depth, Handle, Namespace, Query, RecordId, Retrieval, Reveal, Role, Status, WardenError,
     WriteOptions,
 };
-use memwarden_core::Digest;
+use memwarden_core::{ContextId, Digest};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -262,6 +262,8 @@ struct PathParam {
 struct RememberParams {
     namespace: Option<String>,
     channel: Option<String>,
+    /// For a tool or step: the context that it ran for. It can only lower what is written.
+    context_id: Option<String>,
     entry: Object<EntryIn>,
 }
 
@@ -323,11 +325,16 @@ fn remember(handle: &Handle, default: &Namespace, params: &str) -> Answer {
         .as_deref()
         .map(|text| parse::<Channel>("channel", text))
         .transpose()?;
+    let context = params
+        .context_id
+        .as_deref()
+        .map(|text| parse::<ContextId>("context_id", text))
+        .transpose()?;
     let (entry, supersedes) = params.entry.0.read().map_err(Refused::Params)?;
     let options = WriteOptions {
         channel: channel.unwrap_or(Channel::Direct),
         supersedes,
-        context: None,
+        context,
     };
     Ok(wire::remembered(
         &handle.remember_with(&namespace, entry, &options)?,
