@@ -42,10 +42,11 @@ pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments) -> R
            the same journal mode, `synchronous = FULL` and cache.\n\
          - **Many writers**: 64 threads that each call `remember` and wait for the answer, against one thread \
            that commits 64 rows at a time.\n\
-         - **Recall**: two processes ask the same questions in turn; the second is built with \
-           `unverified-reads`, which serves rows as they stand. The share is what checking adds to the time \
-           without it; looking up the head of the log, which both do, is counted as checking. The preset \
-           `sentinel` screens again on reading, the default preset does not.\n\
+         - **Recall** under the default preset stands alone. Under `sentinel` (which screens again on reading) \
+           and `off` (which does nothing else), two processes ask the same questions in turn; the second is built \
+           with `unverified-reads`, which serves rows as they stand. Each question is asked several times and the \
+           shortest times are compared. The share is what checking adds to the time without it; looking up the \
+           head of the log, which both do, is counted as checking.\n\
          - **Open** verifies the whole log and compares every row with it. **Verify** replays leaves and tiles, \
            checks the signature, and compares all rows; `--deep` hashes every text and payload and compares the \
            search index.\n",

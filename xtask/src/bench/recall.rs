@@ -117,40 +117,62 @@ impl Asker {
 }
 
 impl Bench<'_> {
-    /// Recall with the policy's read stages and without any.
+    /// Recall under the default policy; then under one that screens again on reading and one that does nothing
+    /// else at all, both against a side that checks nothing.
     pub(super) fn recall(&self) -> Result<Vec<Figure>> {
         let unchecked = build_unchecked()?;
-        let mut figures = vec![self.compare("sentinel", &unchecked)?];
-        self.load_policy(memwarden::guard::DEFAULT_PRESET)?;
-        figures.push(self.compare(memwarden::guard::DEFAULT_PRESET, &unchecked)?);
+        let default = self.alone(memwarden::guard::DEFAULT_PRESET)?;
+        let sentinel = self.compare("sentinel", &unchecked)?;
+        let off = self.compare("off", &unchecked)?;
         self.load_policy("sentinel")?;
-        Ok(figures)
+        Ok(vec![default, sentinel, off])
+    }
+
+    /// The default policy weighs who wrote a record, which a side that checks nothing does not know: it would
+    /// look for other records, not do less work.
+    fn alone(&self, policy: &str) -> Result<Figure> {
+        eprintln!("bench: recall under policy `{policy}`, {} rounds", self.rounds);
+        self.load_policy(policy)?;
+        let mut asker = Asker::start(&std::env::current_exe().into_diagnostic()?, self.trial)?;
+        asker.ask(0, WARM_UP)?;
+        let mut times = Vec::new();
+        for round in 1..=u64::from(self.rounds) {
+            times.push(median(asker.ask(first_of(round), self.questions())?));
+        }
+        asker.end()?;
+        let ours = Rounds::new(Unit::Milliseconds, times);
+        let what = format!("recall, k = 10, policy `{policy}`");
+        Ok(Figure {
+            bars: vec![Bar::below(&format!("{what}, median"), &ours, RECALL_BELOW_MS)],
+            what,
+            ours,
+            theirs: None,
+            ratio: None,
+        })
     }
 
     fn compare(&self, policy: &str, unchecked: &Path) -> Result<Figure> {
-        eprintln!("bench: recall under policy `{policy}`, {} rounds", self.rounds);
+        eprintln!(
+            "bench: recall under policy `{policy}`, two sides, {} rounds",
+            self.rounds
+        );
+        self.load_policy(policy)?;
         let look = look_at_head(self.trial)?;
-        let checked = std::env::current_exe().into_diagnostic()?;
-        let mut checked = Asker::start(&checked, self.trial)?;
+        let mut checked = Asker::start(&std::env::current_exe().into_diagnostic()?, self.trial)?;
         let mut unchecked = Asker::start(unchecked, self.trial)?;
         checked.ask(0, WARM_UP)?;
         unchecked.ask(0, WARM_UP)?;
-        let questions = if self.quick { QUESTIONS / 4 } else { QUESTIONS };
         let (mut ours, mut theirs, mut share) = (Vec::new(), Vec::new(), Vec::new());
         for round in 1..=u64::from(self.rounds) {
-            // Questions about records from all over the store.
-            let first = round * 7_919 % (RECORDS - QUESTIONS);
+            let (first, count) = (first_of(round), self.questions());
             let (mut with, mut without) = (Vec::new(), Vec::new());
             for _ in 0..TURNS {
-                without.push(unchecked.ask(first, questions)?);
-                with.push(checked.ask(first, questions)?);
+                without.push(unchecked.ask(first, count)?);
+                with.push(checked.ask(first, count)?);
             }
             let pairs = shortest(&with).into_iter().zip(shortest(&without));
-            share.push(median(
-                pairs
-                    .map(|(with, without)| (with - without + look) / (without - look))
-                    .collect(),
-            ));
+            let shares = pairs.map(|(with, without)| (with - without + look) / (without - look));
+            share.push(median(shares.collect()));
             ours.push(median(with.concat()));
             theirs.push(median(without.concat()));
         }
@@ -158,18 +180,21 @@ impl Bench<'_> {
         unchecked.end()?;
         let share = Rounds::new(Unit::Share, share);
         let ours = Rounds::new(Unit::Milliseconds, ours);
-        let name = format!("recall, k = 10, policy `{policy}`");
-        let bars = vec![
-            Bar::below(&format!("{name}, median"), &ours, RECALL_BELOW_MS),
-            Bar::below(&format!("{name}, added by checking"), &share, CHECKS_BELOW),
-        ];
+        let what = format!("recall, k = 10, policy `{policy}`");
         Ok(Figure {
-            what: format!("{name}, against unchecked rows"),
+            what: format!("{what}, against unchecked rows"),
+            bars: vec![
+                Bar::below(&format!("{what}, median"), &ours, RECALL_BELOW_MS),
+                Bar::below(&format!("{what}, added by checking"), &share, CHECKS_BELOW),
+            ],
             ours,
             theirs: Some(Rounds::new(Unit::Milliseconds, theirs)),
             ratio: Some(share),
-            bars,
         })
+    }
+
+    const fn questions(&self) -> u64 {
+        if self.quick { QUESTIONS / 4 } else { QUESTIONS }
     }
 
     fn load_policy(&self, name: &str) -> Result<()> {
@@ -179,6 +204,11 @@ impl Bench<'_> {
         owner.load_policy(&policy).into_diagnostic()?;
         Ok(())
     }
+}
+
+/// The first question of a round: each round asks about another part of the store.
+const fn first_of(round: u64) -> u64 {
+    round * 7_919 % (RECORDS - QUESTIONS)
 }
 
 /// The shortest time of each question over all turns.
