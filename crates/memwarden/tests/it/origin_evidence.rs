@@ -4,7 +4,8 @@
 use crate::fixture::{Fixture, ns};
 use crate::origin_play::{Play, executed, import, pay};
 use memwarden::core::{Decision, LeafKind, Outcome};
-use memwarden::{Executed, Receipted, Role};
+use memwarden::{CommitPhase, Executed, Receipted, Role, Warden};
+use std::sync::{Arc, Mutex, mpsc};
 
 #[test]
 fn what_one_process_wrote_is_evidence_in_another_that_was_open_before() {
@@ -139,6 +140,53 @@ fn a_binding_row_that_was_edited_is_reported_and_one_planted_in_the_index_binds_
     ));
     let refused = play.within.authorize(&ns("a"), "pay", &pay("Globex"), None);
     assert!(refused.unwrap_err().is_integrity());
+}
+
+#[test]
+fn evidence_that_is_taken_away_while_an_action_is_decided_makes_it_decided_anew() {
+    let play = Play::new();
+    play.asks("import batch 0412");
+    play.validated("bytes", Outcome::Passed);
+    // A process whose commits wait, so that what is asked for meanwhile ends up in one batch.
+    let (begun_tx, begun) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let mut options = play.options();
+    options.commit_probe = Some(memwarden::Probe(Arc::new(move |phase| {
+        if phase == CommitPhase::Begun {
+            // Both ends go away with the test.
+            let _ = begun_tx.send(());
+            let _ = wait.lock().unwrap().recv();
+        }
+    })));
+    let held = Warden::open_with(&play.fixture.places, &options).unwrap();
+    let agent = play.fixture.handle(&held, Role::Agent);
+    let step = play.fixture.handle(&held, Role::Step);
+    let within = agent.within(&play.token).unwrap();
+    let queue = |queued: usize| {
+        while held.queued() <= queued {
+            std::thread::yield_now();
+        }
+    };
+    let decided = std::thread::scope(|scope| {
+        scope.spawn(|| play.remembers(&agent, "keeps the writer busy"));
+        begun.recv().unwrap();
+        scope.spawn(|| {
+            let failed = executed(play.context, "validate", "bytes", Outcome::Failed);
+            step.receipt(&failed).unwrap();
+        });
+        queue(0);
+        let decided = scope.spawn(|| within.authorize(&ns("a"), "import", &import("bytes"), None));
+        queue(1);
+        // The busy one; the failure with the stale decision; the decision made anew.
+        go.send(()).unwrap();
+        for _ in 0..2 {
+            begun.recv().unwrap();
+            go.send(()).unwrap();
+        }
+        decided.join().unwrap().unwrap()
+    });
+    assert_eq!((decided.decided.decision, decided.permit), (Decision::Deny, None));
 }
 
 fn ran(play: &Play, step: &str, tool: Option<&str>) -> Receipted {
