@@ -18,7 +18,7 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
             let expires = session::handle(global, Role::Owner)?.request(*context, text, tools)?;
             say(
                 global,
-                json!({"expires": output::time(expires)}),
+                &json!({"expires": output::time(expires)}),
                 &format!("open until {}", output::time(expires)),
             )
         }
@@ -63,7 +63,7 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
             )?;
             say(
                 global,
-                json!({"position": position}),
+                &json!({"position": position}),
                 &format!("spent (log entry {position}): execute now"),
             )
         }
@@ -77,7 +77,7 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
                 output::cell(&action.tool, 128),
                 memwarden::visible(&parameters.to_canonical_json())
             );
-            say(global, json!({"approval": id, "expires": expires}), &text)
+            say(global, &json!({"approval": id, "expires": expires}), &text)
         }
         GateCommand::Receipt(args) => {
             let arguments = object("arguments", args.arguments.as_deref())?;
@@ -127,7 +127,7 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
             let text = format!("{record} now has authority {effective} (log entry {position})");
             say(
                 global,
-                json!({"effective": effective, "position": position}),
+                &json!({"effective": effective, "position": position}),
                 &text,
             )
         }
@@ -143,7 +143,7 @@ pub(super) fn run(global: &Global, command: &GateCommand) -> Result<Outcome, Fai
                 let done = session::handle(global, Role::Owner)?.undo_revocation(*position, reason)?;
                 say(
                     global,
-                    json!({"position": done}),
+                    &json!({"position": done}),
                     &format!("taken back (log entry {done})"),
                 )
             }
@@ -163,14 +163,14 @@ fn begin(global: &Global) -> Result<Outcome, Failure> {
     let (context, token) = (opened.context.to_string(), opened.token);
     let text =
         format!("context {context}\ntoken   {token}\n\nPass the token with --token; it works for 24 hours.");
-    say(global, json!({"context_id": context, "token": token}), &text)
+    say(global, &json!({"context_id": context, "token": token}), &text)
 }
 
 fn observe(global: &Global, source: &str, content: &str) -> Result<Outcome, Failure> {
     let label = session::handle(global, Role::Agent)?.observe(source, digest_of(content)?)?;
     say(
         global,
-        json!({"label": label.as_str()}),
+        &json!({"label": label.as_str()}),
         &format!("the label of this context is now {label}"),
     )
 }
@@ -195,7 +195,7 @@ fn revoke(
         "log entry {position}: {} records now have another authority; take it back with `memwarden revoke --undo {position}`",
         ids.len()
     );
-    say(global, json!({"position": position, "changed": ids}), &text)
+    say(global, &json!({"position": position, "changed": ids}), &text)
 }
 
 fn confirmed(handle: &Handle, changes: &[memwarden::RecordId]) -> Result<bool, Failure> {
@@ -295,9 +295,9 @@ const fn verdict(decision: Decision) -> Outcome {
     }
 }
 
-fn say(global: &Global, value: serde_json::Value, text: &str) -> Result<Outcome, Failure> {
+fn say(global: &Global, value: &serde_json::Value, text: &str) -> Result<Outcome, Failure> {
     if global.json {
-        output::json(&value)?
+        output::json(value)?
     } else {
         output::line(text)?
     }
