@@ -52,7 +52,7 @@ const RULE: [(&str, &[&str]); 11] = [
 ];
 
 /// What the core may use of other people's crates: nothing that does I/O, reads a clock or awaits.
-const CORE_MAY_USE: [&str; 2] = ["sha2", "thiserror"];
+const CORE_MAY_USE: [&str; 4] = ["ryu-js", "sha2", "thiserror", "unicode-normalization"];
 
 /// A crate as its manifest declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -309,7 +309,7 @@ mod tests {
         check(
             package(CORE, &[], &["tokio"]),
             &expect![
-                "`memwarden-core` → `tokio` (dependency) is forbidden: the core does no I/O, reads no clock and awaits nothing; it may use sha2, thiserror"
+                "`memwarden-core` → `tokio` (dependency) is forbidden: the core does no I/O, reads no clock and awaits nothing; it may use ryu-js, sha2, thiserror, unicode-normalization"
             ],
         );
     }
