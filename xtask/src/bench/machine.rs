@@ -14,6 +14,20 @@ pub(super) fn processor() -> String {
     format!("{model}, {cores} cores")
 }
 
+/// How busy the machine is with other things, and whether this process was given precedence.
+pub(super) fn load() -> String {
+    let averages = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let average = averages.split(' ').next().unwrap_or_default();
+    // Fields from the third on stand after the program's name in parentheses; niceness is the 19th.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat
+        .rsplit_once(") ")
+        .map(|(_, fields)| fields)
+        .unwrap_or_default();
+    let nice = fields.split(' ').nth(16).unwrap_or_default();
+    format!("load average {average} before the start, niceness {nice}")
+}
+
 /// Today, as `2026-01-31`.
 pub(super) fn today() -> String {
     line(Command::new("date").args(["-u", "+%F"]))

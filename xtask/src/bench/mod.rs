@@ -71,6 +71,7 @@ struct Bench<'a> {
 
 /// Measures and prints; fails if a bar is missed.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
+    let load = machine::load();
     let trial = scratch::directory(arguments.dir.as_deref())?;
     let bench = Bench {
         trial: trial.path(),
@@ -106,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         println!("{line}");
     }
     if let Some(out) = &arguments.out {
-        page::write(&scratch::workspace().join(out), &figures, arguments)?;
+        page::write(&scratch::workspace().join(out), &figures, arguments, &load)?;
         println!("written to {}", out.display());
     }
     let met = figures

@@ -15,7 +15,7 @@ pub(super) fn table(figures: &[Figure]) -> Table {
 }
 
 /// Writes the page.
-pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments) -> Result<()> {
+pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments, load: &str) -> Result<()> {
     let bars: String = figures
         .iter()
         .flat_map(|figure| &figure.bars)
@@ -25,6 +25,7 @@ pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments) -> R
         "# Benchmarks\n\n\
          Written by `cargo xtask bench --out docs/benchmarks.md`; not edited by hand.\n\n\
          - machine: {machine}\n\
+         - other work: {load}\n\
          - date: {date}\n\
          - commit: {commit}\n\
          - rounds: {rounds}{quick}\n\n\
