@@ -7,6 +7,7 @@ pub mod agents;
 pub mod demo;
 pub mod farma;
 pub mod report;
+mod split_mix;
 
 /// A memory file of three honest agents (records import, question answering, shopping), made for this project,
 /// in the format of the official MCP memory server.

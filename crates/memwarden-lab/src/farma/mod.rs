@@ -3,11 +3,11 @@
 //! It only makes the entries; who may write them, and what a guard does, is decided elsewhere. It calls no
 //! language model and is a pure function of its arguments: the same seed gives the same bytes.
 
-mod split_mix;
+mod paraphrase;
 mod templates;
 
+use crate::split_mix::SplitMix64;
 use memwarden_core::{Entry, Kind, TraceType};
-use split_mix::SplitMix64;
 use std::fmt;
 
 /// Seed traces of one attack, `n_s` (FARMA §III-B).
@@ -122,11 +122,20 @@ pub enum Variant {
     Full,
     /// Seeds and amplification written to general memory only.
     GeneralStore,
+    /// [`Variant::Full`] in words that no list or pattern of the published guard has; the paper admits that it
+    /// gives no significant protection here.
+    Paraphrase,
 }
 
 impl Variant {
     /// Every variant.
-    pub const ALL: &'static [Self] = &[Self::Naive, Self::SeedOnly, Self::Full, Self::GeneralStore];
+    pub const ALL: &'static [Self] = &[
+        Self::Naive,
+        Self::SeedOnly,
+        Self::Full,
+        Self::GeneralStore,
+        Self::Paraphrase,
+    ];
 
     /// The name used in tables and files.
     #[must_use]
@@ -136,6 +145,7 @@ impl Variant {
             Self::SeedOnly => "seed-only",
             Self::Full => "full",
             Self::GeneralStore => "general-store",
+            Self::Paraphrase => "paraphrase",
         }
     }
 }
@@ -210,6 +220,7 @@ pub fn forge_about(
 ) -> Vec<Forged> {
     let pool = match variant {
         Variant::Naive => templates::naive(domain),
+        Variant::Paraphrase => paraphrase::texts(domain),
         _ => templates::evasive(domain),
     };
     let n_cycles = if variant == Variant::SeedOnly { 0 } else { n_cycles };
@@ -224,6 +235,7 @@ pub fn forge_about(
     let mut write = |template: &str, prior: usize, stores: &[Kind]| {
         let content = template
             .replace("{n}", &prior.to_string())
+            .replace("{count}", &paraphrase::in_words(prior))
             .replace("{subject}", subject);
         for kind in stores {
             writes.push(Forged {

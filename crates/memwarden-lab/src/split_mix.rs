@@ -3,16 +3,16 @@
 
 /// The state of the generator.
 #[derive(Debug, Clone)]
-pub(super) struct SplitMix64(u64);
+pub(crate) struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// A generator that starts at `seed`.
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(crate) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// The next 64 bits.
-    pub(super) const fn next(&mut self) -> u64 {
+    pub(crate) const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,13 +27,13 @@ impl SplitMix64 {
     }
 
     /// One of the items.
-    pub(super) fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         let index = self.below(items.len());
         items.get(index)
     }
 
     /// `n` items in random order; none comes again before all have come.
-    pub(super) fn sample<'a>(&mut self, items: &[&'a str], n: usize) -> Vec<&'a str> {
+    pub(crate) fn sample<'a>(&mut self, items: &[&'a str], n: usize) -> Vec<&'a str> {
         let mut drawn = Vec::with_capacity(n);
         let mut left = Vec::new();
         while drawn.len() < n && !items.is_empty() {
