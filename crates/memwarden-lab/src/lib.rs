@@ -6,6 +6,7 @@
 pub mod agents;
 pub mod demo;
 pub mod farma;
+mod parallel;
 pub mod report;
 mod split_mix;
 

@@ -20,10 +20,16 @@ pub(super) fn run(directory: &Path, honest: &[Honest]) -> Result<TamperOutcome, 
     }
     let query = Query::new(QUERY);
     let before = agent.recall(&attacked, &query)?;
-    let mut said = vec![format!("before the edit: {} record served, checked against the log", before.hits.len())];
+    let mut said = vec![format!(
+        "before the edit: {} record served, checked against the log",
+        before.hits.len()
+    )];
 
     let file = rusqlite::Connection::open(directory.join("store").join("memwarden.db"))?;
-    file.execute("UPDATE record SET content = ?1 WHERE content = ?2", [EDITED, ORIGINAL])?;
+    file.execute(
+        "UPDATE record SET content = ?1 WHERE content = ?2",
+        [EDITED, ORIGINAL],
+    )?;
     drop(file);
 
     let verdict = match agent.recall(&attacked, &query) {
@@ -32,12 +38,19 @@ pub(super) fn run(directory: &Path, honest: &[Honest]) -> Result<TamperOutcome, 
             TamperVerdict::Refused
         }
         Err(error) => return Err(error.into()),
-        Ok(served) if served.hits.iter().any(|hit| hit.record.entry.content == EDITED) => TamperVerdict::Accepted,
+        Ok(served) if served.hits.iter().any(|hit| hit.record.entry.content == EDITED) => {
+            TamperVerdict::Accepted
+        }
         Ok(_) => TamperVerdict::Reported,
     };
-    let words = honest.first().map_or("records", |honest| honest.entry.content.as_str());
+    let words = honest
+        .first()
+        .map_or("records", |honest| honest.entry.content.as_str());
     let elsewhere = agent.recall(&other, &Query::new(words))?;
-    said.push(format!("another namespace still answers: {} records served", elsewhere.hits.len()));
+    said.push(format!(
+        "another namespace still answers: {} records served",
+        elsewhere.hits.len()
+    ));
     let report = owner.verify(Depth::Deep, None)?;
     said.push(format!(
         "ledger verify --deep: {} log entries hold, {} record differs from the log",

@@ -2,10 +2,13 @@
 //!
 //! It measures nothing and judges nothing; it shows the numbers that it is given.
 
+mod agents;
 mod escape;
 
 use escape::Text;
 use std::fmt::{self, Write as _};
+
+pub use agents::{AgentRow, held};
 
 /// What one policy did under one attack.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +68,10 @@ pub struct DemoReport {
     pub k: usize,
     /// The numbers, in the order in which they are shown.
     pub rows: Vec<DemoRow>,
+    /// What the simulated agents did.
+    pub agents: Vec<AgentRow>,
+    /// The attacks on the rules of origin, each with a sentence about it.
+    pub attacks: Vec<(String, String)>,
     /// The edit behind the store's back.
     pub tamper: TamperOutcome,
     /// What the numbers do not show, one sentence each.
@@ -110,6 +117,7 @@ impl DemoReport {
             include_str!("style.css"),
             Text(&self.summary)
         )?;
+        agents::write(page, &self.agents, &self.attacks)?;
         self.policies(page)?;
         self.charts(page)?;
         self.table(page)?;
@@ -132,7 +140,10 @@ impl DemoReport {
 
     /// One card for each policy: its worst attack and its cost.
     fn policies(&self, page: &mut String) -> fmt::Result {
-        writeln!(page, "<h2>Policies at a glance</h2>\n<div class=\"cards\">")?;
+        writeln!(
+            page,
+            "<h2>Published policies at a glance</h2>\n<div class=\"cards\">"
+        )?;
         for policy in distinct(self.rows.iter().map(|row| row.policy.as_str())) {
             let of_policy = || self.rows.iter().filter(|row| row.policy == policy);
             let worst = of_policy()
@@ -186,7 +197,7 @@ impl DemoReport {
     fn table(&self, page: &mut String) -> fmt::Result {
         writeln!(
             page,
-            "<h2>All numbers</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>Attack</th><th>Agent</th>\
+            "<h2>All numbers of the published policies</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th>Attack</th><th>Agent</th>\
              <th>Policy</th><th class=\"number\">Forged written</th><th class=\"number\">Forged admitted</th>\
              <th class=\"number\">Forged in top&nbsp;{}</th><th class=\"number\">Honest written</th>\
              <th class=\"number\">Honest lost</th></tr></thead>\n<tbody>",
@@ -291,10 +302,16 @@ impl fmt::Display for Percent {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of a demo are far below 2^52")]
 fn ratio(part: impl Iterator<Item = u64>, whole: impl Iterator<Item = u64>) -> Option<f64> {
-    let whole = whole.fold(0, u64::saturating_add);
-    (whole > 0).then(|| part.fold(0, u64::saturating_add) as f64 / whole as f64)
+    share_of(
+        part.fold(0, u64::saturating_add),
+        whole.fold(0, u64::saturating_add),
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a demo are far below 2^52")]
+fn share_of(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// The items without repetitions, in the order of their first appearance.

@@ -27,6 +27,8 @@ fn small_report() -> DemoReport {
             row("warden", "full", Some("ehr"), 0, 0.0),
             row("off", "naive", None, 23, 0.6),
         ],
+        agents: Vec::new(),
+        attacks: Vec::new(),
         tamper: TamperOutcome {
             edit: "One row of the database file was changed with another program.".to_owned(),
             original: "Batch rejected.".to_owned(),
@@ -53,7 +55,7 @@ fn a_small_report_looks_like_this() {
     expect![[r#"
         <h1>Memory under attack</h1>
         <p>Three agents &amp; one attacker.</p>
-        <h2>Policies at a glance</h2>
+        <h2>Published policies at a glance</h2>
         <div class="cards">
         <section class="card"><h3>off</h3><dl><dt>Forged in the top 5, worst attack</dt><dd>100%</dd><dt>Forged entries admitted</dt><dd>100%</dd><dt>Honest entries lost</dt><dd>0%</dd></dl></section>
         <section class="card"><h3>keyword</h3><dl><dt>Forged in the top 5, worst attack</dt><dd>84.0%</dd><dt>Forged entries admitted</dt><dd>100%</dd><dt>Honest entries lost</dt><dd>10.6%</dd></dl></section>
@@ -71,7 +73,7 @@ fn a_small_report_looks_like_this() {
         <div class="bar"><span>off</span><span class="value">60.0%</span><svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"><rect class="track" width="100" height="10"/><rect class="share" width="60.0" height="10"/></svg><span class="soft">23 of 23 forged admitted, 0 of 85 honest lost</span></div>
         </section>
         </div>
-        <h2>All numbers</h2>
+        <h2>All numbers of the published policies</h2>
         <div class="scroll"><table>
         <thead><tr><th>Attack</th><th>Agent</th><th>Policy</th><th class="number">Forged written</th><th class="number">Forged admitted</th><th class="number">Forged in top&nbsp;5</th><th class="number">Honest written</th><th class="number">Honest lost</th></tr></thead>
         <tbody>
@@ -114,7 +116,7 @@ fn the_page_needs_nothing_from_outside() {
 #[test]
 fn hostile_text_in_any_field_stays_text() {
     let hostile = "</title></style><script>alert(1)</script><img src=x onerror='a()'>\" onload=\"b()&lt;\u{202e}\u{1b}[2J";
-    let plain = small_report();
+    let plain = report_with_agents();
     let text = || hostile.to_owned();
     let report = DemoReport {
         title: text(),
@@ -130,6 +132,18 @@ fn hostile_text_in_any_field_stays_text() {
                 ..row.clone()
             })
             .collect(),
+        agents: plain
+            .agents
+            .iter()
+            .map(|row| AgentRow {
+                policy: format!("{}{hostile}", row.policy),
+                attack: format!("{}{hostile}", row.attack),
+                grant: row.grant.as_ref().map(|grant| format!("{grant}{hostile}")),
+                mechanism_off: row.mechanism_off.as_ref().map(|_| text()),
+                ..row.clone()
+            })
+            .collect(),
+        attacks: vec![(text(), text())],
         tamper: TamperOutcome {
             edit: text(),
             original: text(),
@@ -191,4 +205,72 @@ fn each_verdict_on_the_edited_row_reads_differently() {
     assert!(said(TamperVerdict::Refused).contains("was not served"));
     assert!(said(TamperVerdict::Reported).contains("a separate check noticed"));
     assert!(said(TamperVerdict::Accepted).contains("nothing noticed"));
+}
+
+fn agent_row(policy: &str, attack: &str, grant: Option<&str>, off: Option<&str>, wrong: u64) -> AgentRow {
+    AgentRow {
+        policy: policy.to_owned(),
+        attack: attack.to_owned(),
+        grant: grant.map(str::to_owned),
+        mechanism_off: off.map(str::to_owned),
+        power: Some(grant != Some("rows")),
+        forged_written: 23,
+        forged_admitted: 23,
+        forged_share_top_k: 0.5,
+        honest_written: 85,
+        honest_lost: 0,
+        chances: 27,
+        wrong_actions: wrong,
+        wrong_confirmed: 1,
+        actions: 60,
+        honest_actions: 42,
+        honest_refused: 0,
+        honest_confirmed: 0,
+        tasks: 42,
+        tasks_completed: 42,
+        legitimate_skips: 15,
+        skips_allowed: 15,
+        untrusted_contexts: 30,
+        receipts_refused: 0,
+        tamper_refused: if grant == Some("rows") { 3 } else { 0 },
+        label_creep: Some(0.25),
+        review_load: 2.0,
+    }
+}
+
+fn report_with_agents() -> DemoReport {
+    DemoReport {
+        agents: vec![
+            agent_row("off", "full", Some("plugin"), None, 24),
+            agent_row("off", "full", Some("rows"), None, 0),
+            agent_row("warden", "full", Some("plugin"), None, 0),
+            agent_row("warden", "full", Some("rows"), None, 0),
+            agent_row("warden", "expired receipt", None, None, 0),
+            agent_row("warden", "expired receipt", None, Some("receipt expiry"), 3),
+        ],
+        attacks: vec![("expired receipt".to_owned(), "rests on an old check".to_owned())],
+        ..small_report()
+    }
+}
+
+#[test]
+fn the_agents_are_called_simulated_and_a_zero_without_power_is_marked() {
+    let body = body(&report_with_agents());
+    let (agents, _) = body
+        .split_once("<h2>Published policies at a glance</h2>")
+        .unwrap();
+    assert_eq!(agents.matches("<table>").count(), 2);
+    assert_eq!(agents.matches("<th>Simulated attack</th>").count(), 2);
+    assert!(agents.contains("accepted\">24 of 27<") && agents.contains("soft\">0 of 27<"));
+    assert!(agents.contains("no power: edits refused"));
+    let line = agents
+        .lines()
+        .find(|line| line.contains("expired receipt"))
+        .unwrap();
+    assert!(
+        line.contains("rests on an old check") && line.contains("receipt expiry"),
+        "{line}"
+    );
+    assert!(line.contains("0 of 27") && line.contains("3 of 27"), "{line}");
+    assert!(agents.contains("label creep 25.0%"));
 }
