@@ -5,6 +5,7 @@
 //! The digits of one side alone say more about the machine than about the code.
 
 mod bare;
+mod gate;
 mod machine;
 mod measure;
 mod page;
@@ -59,6 +60,8 @@ enum Part {
     Single,
     /// Many writers against many rows per commit
     Many,
+    /// Deciding an action, and recall in a context
+    Gate,
 }
 
 /// What all parts work with.
@@ -101,6 +104,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         if wants(Part::Many) {
             figures.push(bench.many(&mut bare)?);
         }
+    }
+    if wants(Part::Gate) {
+        figures.extend(bench.gate()?);
     }
     println!("{}", page::table(&figures));
     for line in figures.iter().flat_map(|figure| &figure.bars) {
