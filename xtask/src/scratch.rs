@@ -1,4 +1,4 @@
-//! Where trials work: a directory under `target/xtask` on the workspace's own disk, removed afterwards.
+//! Where trials work: a directory under `xtask` in the target folder, removed afterwards.
 
 use memwarden::{Credential, Handle, Made, Places, Policy, Role, Warden, WardenError, credential_path};
 use miette::{Context as _, IntoDiagnostic as _, Result};
@@ -12,9 +12,16 @@ pub(crate) fn workspace() -> PathBuf {
     xtask.parent().map_or(xtask.clone(), Path::to_path_buf)
 }
 
+/// The target folder of cargo.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .filter(|path| !path.is_empty())
+        .map_or_else(|| workspace().join("target"), PathBuf::from)
+}
+
 /// A fresh directory under `base`, or under `target/xtask`; removed when dropped.
 pub(crate) fn directory(base: Option<&Path>) -> Result<tempfile::TempDir> {
-    let base = base.map_or_else(|| workspace().join("target").join("xtask"), Path::to_path_buf);
+    let base = base.map_or_else(|| target().join("xtask"), Path::to_path_buf);
     std::fs::create_dir_all(&base)
         .and_then(|()| tempfile::Builder::new().prefix("trial-").tempdir_in(&base))
         .into_diagnostic()

@@ -227,7 +227,7 @@ fn shortest(turns: &[Vec<f64>]) -> Vec<f64> {
 fn build_unchecked() -> Result<PathBuf> {
     eprintln!("bench: building the side that checks nothing");
     let root = scratch::workspace();
-    let target = root.join("target").join("unverified");
+    let target = scratch::target().join("unverified");
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .current_dir(&root)
         .args([
