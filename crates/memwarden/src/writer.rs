@@ -1,20 +1,23 @@
-//! The one thread of a process that commits.
+//! The one desk of a process at which commits are made.
 //!
-//! It takes what queued while the previous commit ran (at most [`MAX_BATCH`] drafts), commits it in one
-//! transaction, moves the witness, and only then answers. Recall entries that lower nothing wait for the
-//! next commit, at most [`LAZY_LIMIT`]. Once a minute it compares every row with the log, retires what has
-//! expired, and drops recall payloads past their retention.
+//! Whoever has something to commit queues it and sits down if the desk is free; everybody else waits for an
+//! answer, and what queued meanwhile is left to a thread of the desk's own. So a lone writer pays for no change
+//! of thread, and many share a commit. Whoever works takes what queued (at most [`MAX_BATCH`] drafts), commits
+//! it in one transaction, moves the witness, and only then answers. Recall entries that lower nothing wait for
+//! the next commit, at most [`LAZY_LIMIT`]. Once a minute the thread compares every row with the log, retires
+//! what has expired, and drops recall payloads past their retention.
 
 use crate::chain::Chain;
 use crate::scribe::Scribe;
 use crate::view::View;
 use crate::witness::{Advance, Seen, Witness};
 use crate::{Clock, WardenError, draft, sweep};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use memwarden_core::RecallPayload;
 use memwarden_core::log::{Body, Draft, Placed, Records, Refusal, SealError, StoreError};
 use memwarden_ledger::SignerKey;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -49,11 +52,11 @@ enum Job {
     Flush { reply: Sender<Answer> },
     /// Do the minute's work now, then answer.
     Sweep { reply: Sender<Answer> },
-    /// End.
+    /// Commit what is deferred, then end.
     Stop,
 }
 
-/// What the thread works with.
+/// What a commit needs.
 pub(crate) struct Desk {
     pub(crate) store: Arc<dyn Records>,
     pub(crate) chain: Arc<Chain>,
@@ -61,10 +64,12 @@ pub(crate) struct Desk {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// The handle of the thread.
+/// The way to the desk.
 pub(crate) struct Writer {
     jobs: Sender<Job>,
     lazy: Arc<Mutex<Vec<Draft>>>,
+    seat: Arc<Mutex<Loop>>,
+    bell: Sender<()>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -79,28 +84,32 @@ impl std::fmt::Debug for Writer {
 impl Writer {
     pub(crate) fn start(desk: Desk, signer: SignerKey) -> Result<Self, WardenError> {
         let (jobs, inbox) = unbounded();
+        let (bell, rung) = bounded(1);
         let lazy = Arc::new(Mutex::new(Vec::new()));
-        let deferred = Arc::clone(&lazy);
+        let scribe = Scribe::new(Arc::clone(&desk.chain), signer);
+        let queue = inbox.clone();
+        let seat = Arc::new(Mutex::new(Loop {
+            desk,
+            scribe,
+            inbox,
+            carried: None,
+            lazy: Arc::clone(&lazy),
+            lazy_since: None,
+            swept: Instant::now(),
+            stopped: false,
+        }));
+        let own = Arc::clone(&seat);
         let thread = std::thread::Builder::new()
             .name("memwarden-writer".to_owned())
-            .spawn(move || {
-                let scribe = Scribe::new(Arc::clone(&desk.chain), signer);
-                Loop {
-                    desk,
-                    scribe,
-                    inbox,
-                    lazy: deferred,
-                    lazy_since: None,
-                    swept: Instant::now(),
-                }
-                .run();
-            })
+            .spawn(move || work(&own, &rung, &queue))
             .map_err(|error| WardenError::Closed {
                 reason: error.to_string(),
             })?;
         Ok(Self {
             jobs,
             lazy,
+            seat,
+            bell,
             thread: Some(thread),
         })
     }
@@ -138,6 +147,7 @@ impl Writer {
         if lazy.len() == 1 {
             // A closed channel means that the process is ending; `Drop` has flushed what was there.
             let _ = self.jobs.send(Job::Lazy);
+            self.ring();
         }
     }
 
@@ -158,21 +168,50 @@ impl Writer {
 
     fn ask(&self, job: impl FnOnce(Sender<Answer>) -> Job) -> Result<Vec<Placed>, WardenError> {
         let closed = || WardenError::Closed {
-            reason: "the writer thread has ended".to_owned(),
+            reason: "a commit before this one ended in a panic".to_owned(),
         };
         let (reply, answer) = bounded(1);
         self.jobs.send(job(reply)).map_err(|_| closed())?;
-        let outcomes = answer.recv().map_err(|_| closed())??;
+        // The job is in the queue before anybody looks whether the desk is taken; whoever leaves it looks at
+        // the queue afterwards. One of the two sees the other.
+        fence(Ordering::SeqCst);
+        match self.seat.try_lock() {
+            Ok(mut seat) => {
+                seat.turn();
+                let more = seat.is_waited_for();
+                drop(seat);
+                fence(Ordering::SeqCst);
+                if more || !self.jobs.is_empty() {
+                    self.ring();
+                }
+            }
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Poisoned(_)) => return Err(closed()),
+        }
+        let outcomes = loop {
+            match answer.recv_timeout(LAZY_LIMIT) {
+                Ok(outcomes) => break outcomes?,
+                // Whoever panicked at the desk answers nobody any more.
+                Err(RecvTimeoutError::Timeout) if !self.seat.is_poisoned() => {}
+                Err(_) => return Err(closed()),
+            }
+        };
         outcomes
             .into_iter()
             .map(|outcome| outcome.map_err(WardenError::Refused))
             .collect()
+    }
+
+    /// Wakes the thread. A bell that rings already is enough; one that nobody hears means that it has ended.
+    fn ring(&self) {
+        let _ = self.bell.try_send(());
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
         let _ = self.jobs.send(Job::Stop);
+        self.ring();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was already reported on its stderr.
             let _ = thread.join();
@@ -189,9 +228,40 @@ struct Loop {
     desk: Desk,
     scribe: Scribe,
     inbox: Receiver<Job>,
+    /// A job that must open the next commit.
+    carried: Option<Job>,
     lazy: Arc<Mutex<Vec<Draft>>>,
     lazy_since: Option<Instant>,
     swept: Instant,
+    stopped: bool,
+}
+
+/// The thread: does what is queued when the bell rings and what is due when it does not.
+fn work(seat: &Mutex<Loop>, rung: &Receiver<()>, queue: &Receiver<Job>) {
+    let mut patience = Duration::ZERO;
+    loop {
+        let waited = rung.recv_timeout(patience);
+        let Ok(mut seat) = seat.lock() else { return };
+        if waited == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+        loop {
+            seat.turn();
+            seat.sweep_if_due();
+            if seat.stopped {
+                return;
+            }
+            if !seat.is_waited_for() {
+                break;
+            }
+        }
+        patience = seat.patience();
+        drop(seat);
+        fence(Ordering::SeqCst);
+        if !queue.is_empty() {
+            patience = Duration::ZERO;
+        }
+    }
 }
 
 #[derive(Default)]
@@ -209,43 +279,42 @@ struct Batch {
 }
 
 impl Loop {
-    fn run(mut self) {
-        let mut carried = None;
-        loop {
-            let first = match carried.take() {
-                Some(job) => Some(job),
-                None => match self.inbox.recv_timeout(self.patience()) {
-                    Ok(job) => Some(job),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => Some(Job::Stop),
-                },
-            };
-            let mut batch = Batch::default();
-            if let Some(job) = first {
-                carried = self.collect(job, &mut batch);
-            }
-            let due = self.lazy_since.is_some_and(|since| since.elapsed() >= LAZY_LIMIT);
-            if due || batch.stop || !batch.drafts.is_empty() || !batch.flushed.is_empty() {
-                self.take_deferred(&mut batch);
-            }
-            let stop = batch.stop;
-            let asked = std::mem::take(&mut batch.swept);
-            self.commit(batch);
-            if !asked.is_empty() || (!stop && self.swept.elapsed() >= SWEEP_EVERY) {
-                self.swept = Instant::now();
-                // A sweep that fails is repeated in a minute; recall reports the failure on its own path.
-                let done = self.sweep();
-                for reply in asked {
-                    let _ = reply.send(done.clone().map(|()| Vec::new()).map_err(WardenError::from));
-                }
-            }
-            if stop {
-                return;
+    /// Does what is queued, as one commit, and answers.
+    fn turn(&mut self) {
+        let first = self.carried.take().or_else(|| self.inbox.try_recv().ok());
+        let mut batch = Batch::default();
+        if let Some(job) = first {
+            self.carried = self.collect(job, &mut batch);
+        }
+        let due = self.lazy_since.is_some_and(|since| since.elapsed() >= LAZY_LIMIT);
+        if due || batch.stop || !batch.drafts.is_empty() || !batch.flushed.is_empty() {
+            self.take_deferred(&mut batch);
+        }
+        self.stopped |= batch.stop;
+        let asked = std::mem::take(&mut batch.swept);
+        self.commit(batch);
+        if !asked.is_empty() {
+            let done = self.sweep();
+            for reply in asked {
+                let _ = reply.send(done.clone().map(|()| Vec::new()).map_err(WardenError::from));
             }
         }
     }
 
+    /// Whether something waits to be done at once.
+    fn is_waited_for(&self) -> bool {
+        self.carried.is_some() || !self.inbox.is_empty()
+    }
+
+    fn sweep_if_due(&mut self) {
+        if !self.stopped && self.swept.elapsed() >= SWEEP_EVERY {
+            // A sweep that fails is repeated in a minute; recall reports the failure on its own path.
+            let _ = self.sweep();
+        }
+    }
+
     fn sweep(&mut self) -> Result<(), StoreError> {
+        self.swept = Instant::now();
         let now = self.desk.clock.now();
         let drafts = sweep::due(&*self.desk.store, &self.desk.chain, now).map_err(|error| match error {
             WardenError::Store(error) => error,
@@ -309,7 +378,7 @@ impl Loop {
             }
             job = match self.inbox.try_recv() {
                 Ok(job) => job,
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => return None,
+                Err(_) => return None,
             };
         }
     }
