@@ -428,6 +428,10 @@ pub enum PrincipalCommand {
         /// Administrative domain; support is counted by domain
         #[arg(long)]
         domain: Option<String>,
+        /// Its key vouches that what it hands over as said by a user was said by one, so it may open requests:
+        /// for the program between person and model, never for the model's own key
+        #[arg(long)]
+        attest_roles: bool,
         /// Credential file [default: NAME.credential in the key directory]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,

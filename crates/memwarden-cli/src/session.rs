@@ -65,6 +65,21 @@ pub(crate) fn credential(global: &Global, keys: &std::path::Path, role: Role) ->
     Ok(Credential::read(&path)?)
 }
 
+/// Whether a key's word counts for who said something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vouches {
+    /// It does not.
+    Nothing,
+    /// What it hands over as said by a user was said by one.
+    Roles,
+}
+
+impl Vouches {
+    pub(crate) const fn of(attest_roles: bool) -> Self {
+        if attest_roles { Self::Roles } else { Self::Nothing }
+    }
+}
+
 /// Registers a principal, whose credential goes to a new file and nowhere else.
 ///
 /// The file is made and filled to more than its size first: a principal whose credential found no room could
@@ -74,6 +89,7 @@ pub(crate) fn register(
     name: &str,
     role: Role,
     domain: Option<&str>,
+    vouches: Vouches,
     path: &Path,
 ) -> Result<PrincipalId, Failure> {
     let failed = |error: &std::io::Error| Failure::file(path, error);
@@ -87,7 +103,10 @@ pub(crate) fn register(
         file.write_all(&[b'\n'; CREDENTIAL_ROOM])
             .and_then(|()| file.sync_all())
             .map_err(|error| failed(&error))?;
-        let credential = handle.register(name, role, domain)?;
+        let credential = match vouches {
+            Vouches::Nothing => handle.register(name, role, domain)?,
+            Vouches::Roles => handle.register_attesting(name, role, domain)?,
+        };
         let line = format!("{}\n", credential.to_text());
         file.rewind()
             .and_then(|()| file.write_all(line.as_bytes()))

@@ -63,7 +63,7 @@ pub use payload::{
     EpochPayload, KeyPayload, PAYLOAD_VERSION, PolicyPayload, PurgePayload, RecallPayload, RecordPayload,
     RotationPayload, StatusChange, StatusPayload, commitment, decode_findings, encode_findings,
 };
-pub use policy::{Echoes, FailMode, OriginMode, Policy, Quota, StageSettings, ToolRule};
+pub use policy::{Echoes, FailMode, OriginMode, Policy, Quota, RecallRule, StageSettings, ToolRule};
 pub use principal::{Principal, Role};
 pub use record::{Lineage, Mismatch, Record, Status, StoredRecord, Verified};
 pub use replay::{Expectation, Replay, ReplayError};

@@ -43,6 +43,36 @@ impl Default for Quota {
     }
 }
 
+/// How a recall shares its places, in hundredths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecallRule {
+    /// Share of the k places that one principal may take while records of others fit, 1 to 100.
+    pub max_share_per_principal: u32,
+    /// From which share of common words (Jaccard index of the sets of words) two records of one writer are
+    /// shown as one, 1 to 100; at 100 only the same words are.
+    pub near_duplicates: u32,
+}
+
+impl Default for RecallRule {
+    /// Half of the places, so that one writer never speaks alone where another has a say; nine tenths of the
+    /// words, so that in a sentence of fewer than ten words any other word makes another sentence.
+    fn default() -> Self {
+        Self {
+            max_share_per_principal: 50,
+            near_duplicates: 90,
+        }
+    }
+}
+
+impl RecallRule {
+    /// How many of `k` places one principal may take: its share, rounded up.
+    #[must_use]
+    pub fn places(self, k: usize) -> usize {
+        let share = usize::try_from(self.max_share_per_principal).unwrap_or(100);
+        k.saturating_mul(share).div_ceil(100)
+    }
+}
+
 /// Whether the rules of origin hold: the gate's checks, and trust by principal rather than by declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OriginMode {
@@ -94,6 +124,8 @@ pub struct Policy {
     /// Endorsers of different domains that a record needs; `None` for the default, 2, or 1 in a store whose
     /// principals share one domain.
     pub endorse_k: Option<u32>,
+    /// How a recall shares its places.
+    pub recall: RecallRule,
     /// Tools by name.
     pub tools: BTreeMap<String, ToolRule>,
     /// Actions that the gate knows.

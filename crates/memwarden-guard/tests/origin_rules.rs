@@ -137,8 +137,8 @@ fn unknown_keys_of_origin_are_refused_with_the_nearest_known_one() {
             &action("requires = [\n{ step = \"lint\", subject = \"repo\",\nmaxage = \"1h\" }]"),
         ],
         &expect![[r#"
-            line 2: key `orign` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, tool or action; did you mean `origin`?
-            line 2: key `actions` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, tool or action; did you mean `action`?
+            line 2: key `orign` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, recall, tool or action; did you mean `origin`?
+            line 2: key `actions` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, recall, tool or action; did you mean `action`?
             line 3: key `endorse.n` is unknown: expected k
             line 3: key `tool.search.trusted` is unknown: expected trust or echoes; did you mean `trust`?
             line 3: key `tool.search.echo` is unknown: expected trust or echoes; did you mean `echoes`?
@@ -485,4 +485,48 @@ fn giving_up_origin_is_one_line_and_taking_it_up_is_none() {
         .assert_eq(&loosenings(&policy(FULL), &off).join("\n"));
     assert!(loosenings(&off, &policy(FULL)).is_empty());
     assert!(loosenings(&policy(FULL), &policy(FULL)).is_empty());
+}
+
+#[test]
+fn the_sharing_of_a_recall_is_read_in_hundredths_and_refused_out_of_range() {
+    let read = policy("name = \"x\"\n[recall]\nmax_share_per_principal = 0.25\nnear_duplicates = 1\n").recall;
+    assert_eq!((read.max_share_per_principal, read.near_duplicates), (25, 100));
+    assert_eq!((read.places(1), read.places(4), read.places(5)), (1, 1, 2));
+    let default = policy("name = \"x\"\n").recall;
+    assert_eq!(
+        (default.max_share_per_principal, default.near_duplicates),
+        (50, 90)
+    );
+    for (line, key) in [
+        ("max_share_per_principal = 0", "recall.max_share_per_principal"),
+        ("max_share_per_principal = 1.01", "recall.max_share_per_principal"),
+        ("near_duplicates = \"all\"", "recall.near_duplicates"),
+        ("max_share = 0.5", "recall.max_share"),
+    ] {
+        let text = format!("name = \"x\"\n[recall]\n{line}\n");
+        let error = memwarden_guard::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(key) && error.starts_with("line 3"), "{error}");
+    }
+    let text = "name = \"x\"\norigin = \"off\"\n[recall]\nnear_duplicates = 0.5\n";
+    assert!(
+        memwarden_guard::parse(text)
+            .unwrap_err()
+            .to_string()
+            .contains("recall")
+    );
+}
+
+#[test]
+fn more_room_for_one_writer_is_a_loosening() {
+    let with = |share: &str| {
+        policy(&format!(
+            "name = \"x\"\n[recall]\nmax_share_per_principal = {share}\n"
+        ))
+    };
+    let lines = memwarden_guard::loosenings(&with("0.2"), &with("0.9"));
+    assert_eq!(
+        lines,
+        ["recall: max_share_per_principal raised from 0.20 to 0.90"]
+    );
+    assert!(memwarden_guard::loosenings(&with("0.9"), &with("0.2")).is_empty());
 }

@@ -143,7 +143,7 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
             &with("zebra = 1"),
         ],
         &expect![[r#"
-            line 2: key `writ` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, tool or action; did you mean `write`?
+            line 2: key `writ` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, recall, tool or action; did you mean `write`?
             line 3: key `write.stage` is unknown: expected stages; did you mean `stages`?
             line 4: key `stage.tiant` is unknown: expected keyword, provenance, taint, pattern or reasoning-guard; did you mean `taint`?
             line 5: key `stage.taint.treshold` is unknown: expected fail or threshold; did you mean `threshold`?

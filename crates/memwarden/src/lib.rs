@@ -59,7 +59,7 @@ mod witness;
 mod writer;
 
 pub use actions::{Approved, Authorized};
-pub use clock::{Clock, SystemClock};
+pub use clock::{CLOCK_JUMP, CLOCK_JUMP_RULE, Clock, SystemClock};
 pub use contexts::Opened;
 pub use credential::Credential;
 pub use error::{Damage, WardenError};

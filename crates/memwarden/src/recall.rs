@@ -103,7 +103,7 @@ impl Handle {
         let now = warden.now();
         let view = LazyView::opened(warden, view);
         let mut withheld = BTreeMap::new();
-        let mut shelf = Shelf::new(query.k, warden.policy().origin);
+        let mut shelf = Shelf::new(query.k, &warden.policy());
         let mut wanted = query.k + 8;
         let mut seen = HashSet::new();
         let mut without = Vec::new();

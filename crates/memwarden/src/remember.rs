@@ -94,9 +94,10 @@ impl Handle {
         entry.check(self.warden.limits)?;
         let context = self.writing_in(options)?;
         let row = self.warden.ensure_namespace(namespace)?;
+        let jump = self.warden.look_at_clock();
         let mut tries = 0;
         loop {
-            let prepared = self.prepare(&row, entry.clone(), options, context)?;
+            let prepared = self.prepare(&row, entry.clone(), options, context, jump.as_ref())?;
             let placed = match self.warden.writer.commit(prepared.drafts) {
                 // Another process loaded a policy or raised the record, or the label fell: screen and weigh the
                 // entry anew.
@@ -167,6 +168,7 @@ impl Handle {
         entry: Entry,
         options: &WriteOptions,
         context: Option<ContextId>,
+        jump: Option<&Finding>,
     ) -> Result<Prepared, WardenError> {
         let warden = &self.warden;
         let policy = warden.policy();
@@ -210,6 +212,7 @@ impl Handle {
                 .findings
                 .extend(declaration_mismatch(declared, self.principal.role));
         }
+        screening.findings.extend(jump.cloned());
         let status = match screening.verdict {
             Verdict::Admit | Verdict::Annotate | Verdict::Rewrite => Status::Active,
             Verdict::Quarantine => Status::Quarantined,

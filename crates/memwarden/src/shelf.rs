@@ -1,7 +1,13 @@
 //! Which of the records that fit are shown: the same words once, and no writer alone while others have a say.
 
-use memwarden_core::{FieldValue, Finding, OriginMode, PrincipalId, Record, tokens};
+use memwarden_core::{FieldValue, Finding, OriginMode, Policy, PrincipalId, RecallRule, Record, tokens};
 use std::collections::{BTreeMap, HashMap};
+
+/// Words that turn a sentence into its opposite: two texts that differ in one of them say different things.
+const NEGATIONS: [&str; 20] = [
+    "not", "no", "never", "without", "nothing", "none", "cannot", "nicht", "kein", "keine", "nie", "ne",
+    "pas", "jamais", "non", "mai", "nunca", "sin", "não", "не",
+];
 
 /// A record that may be shown.
 #[derive(Debug)]
@@ -9,19 +15,25 @@ pub(crate) struct Kept {
     pub(crate) record: Record,
     pub(crate) findings: Vec<Finding>,
     pub(crate) score: f64,
+    words: Words,
     /// Whether another record says the same and is shown.
     dropped: bool,
 }
 
 /// The best k, in the order of retrieval.
 ///
-/// One principal gets at most half of k, rounded up, while records of others fit; what is left over fills the
-/// places that the others leave. A principal that has left over more than could be shown is looked for no
-/// further, so that a flood neither hides the others nor is read to its end. Under a policy without origin rules, everything is shown as it comes.
+/// One principal gets at most its share of k ([`RecallRule`]) while records of others fit; what is left over
+/// fills the places that the others leave. A principal that has left over more than could be shown is looked for no
+/// further, so that a flood neither hides the others nor is read to its end.
+///
+/// The same words are shown once, whoever said them. Nearly the same words are shown once where one writer said
+/// both: another's record could otherwise be hidden by one that only looks like it. Under a policy without
+/// origin rules, everything is shown as it comes.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     k: usize,
     origin: OriginMode,
+    rule: RecallRule,
     kept: Vec<Kept>,
     over: Vec<Kept>,
     by_principal: HashMap<PrincipalId, usize>,
@@ -40,10 +52,11 @@ enum Place {
 }
 
 impl Shelf {
-    pub(crate) fn new(k: usize, origin: OriginMode) -> Self {
+    pub(crate) fn new(k: usize, policy: &Policy) -> Self {
         Self {
             k,
-            origin,
+            origin: policy.origin,
+            rule: policy.recall,
             kept: Vec::with_capacity(k),
             over: Vec::new(),
             by_principal: HashMap::new(),
@@ -67,10 +80,11 @@ impl Shelf {
     }
 
     pub(crate) fn put(&mut self, record: Record, findings: Vec<Finding>, score: f64) {
-        let kept = Kept {
+        let mut kept = Kept {
             record,
             findings,
             score,
+            words: Words::default(),
             dropped: false,
         };
         if self.origin == OriginMode::Off {
@@ -78,7 +92,8 @@ impl Shelf {
             return;
         }
         let said = said(&kept.record);
-        let place = self.by_words.get(&said).copied();
+        kept.words = Words::of(&said.0);
+        let place = self.by_words.get(&said).copied().or_else(|| self.near(&kept));
         self.collapsed += u64::from(place.is_some());
         match place {
             Some(Place::Kept(at)) => prefer_stronger(self.kept.get_mut(at), kept),
@@ -102,7 +117,20 @@ impl Shelf {
     }
 
     fn has_place(&self, principal: &PrincipalId) -> bool {
-        self.by_principal.get(principal).copied().unwrap_or(0) < self.k.div_ceil(2)
+        self.by_principal.get(principal).copied().unwrap_or(0) < self.rule.places(self.k)
+    }
+
+    /// Where a record of the same writer stands that says nearly the same of the same thing.
+    fn near(&self, other: &Kept) -> Option<Place> {
+        let says = |kept: &Kept| {
+            !kept.dropped
+                && kept.record.principal == other.record.principal
+                && kept.words.are_near(&other.words, self.rule.near_duplicates)
+                && kept.record.entry.subject == other.record.entry.subject
+                && kept.record.entry.fields == other.record.entry.fields
+        };
+        let kept = self.kept.iter().position(says).map(Place::Kept);
+        kept.or_else(|| self.over.iter().position(says).map(Place::Over))
     }
 
     fn keep(&mut self, said: Said, kept: Kept) {
@@ -127,6 +155,48 @@ fn prefer_stronger(shown: Option<&mut Kept>, other: Kept) {
     if let Some(shown) = shown.filter(|shown| shown.record.effective < other.record.effective) {
         shown.record = other.record;
         shown.findings = other.findings;
+    }
+}
+
+/// The words of a text as a set, and those of them that change what it says.
+#[derive(Debug, Default)]
+struct Words {
+    /// Sorted, each once.
+    all: Vec<String>,
+    /// Numbers and negations, in the order of the text.
+    telling: Vec<String>,
+}
+
+impl Words {
+    fn of(text: &str) -> Self {
+        let mut all: Vec<String> = text.split(' ').map(str::to_owned).collect();
+        let tells = |word: &&String| {
+            word.chars().any(char::is_numeric) || NEGATIONS.contains(&word.as_str()) || word.ends_with("n't")
+        };
+        let telling = all.iter().filter(tells).cloned().collect();
+        all.sort_unstable();
+        all.dedup();
+        Self { all, telling }
+    }
+
+    /// Whether the Jaccard index of both sets is at least `hundredths` and both have the same numbers and
+    /// negations.
+    fn are_near(&self, other: &Self, hundredths: u32) -> bool {
+        let (fewer, more) = if self.all.len() < other.all.len() {
+            (&self.all, &other.all)
+        } else {
+            (&other.all, &self.all)
+        };
+        let threshold = u64::from(hundredths);
+        let share = |part: usize, whole: usize| part as u64 * 100 >= threshold * whole as u64;
+        if !share(fewer.len(), more.len()) || self.telling != other.telling {
+            return false;
+        }
+        let common = fewer
+            .iter()
+            .filter(|word| more.binary_search(word).is_ok())
+            .count();
+        share(common, fewer.len() + more.len() - common)
     }
 }
 

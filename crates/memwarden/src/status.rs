@@ -1,6 +1,6 @@
 //! `status`: what this store is, what it holds, and what it does not promise.
 
-use crate::{Damage, Handle, WardenError};
+use crate::{Damage, Handle, WardenError, clock};
 use memwarden_core::{Principal, Status, StoreId};
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub struct StoreStatus {
     pub decisions: u64,
     /// Endorsers of different domains that a record needs.
     pub endorsers_needed: usize,
-    /// What was worth a warning when the store was opened.
+    /// What was worth a warning when the store was opened, and a clock that lies behind the log.
     pub warnings: Vec<String>,
 }
 
@@ -114,7 +114,10 @@ impl Handle {
             receipts: replay.origin().receipt_count(),
             decisions: replay.origin().decision_count(),
             endorsers_needed: registry.endorsers_needed(),
-            warnings: warden.warnings().to_vec(),
+            warnings: {
+                let behind = clock::behind(warden.clock.now(), replay.time());
+                warden.warnings().iter().cloned().chain(behind).collect()
+            },
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::anchor::Anchor;
 use crate::chain::{Chain, Place};
+use crate::clock::ClockWatch;
 use crate::facts::Facts;
 use crate::view::{View, checks_enabled};
 use crate::witness::{Seen, Witness};
@@ -9,8 +10,8 @@ use crate::writer::{Desk, Writer};
 use crate::{Clock, Credential, Mechanisms, Places, SystemClock, WardenError, keys, random, sweep};
 use memwarden_core::log::{LogRow, NamespaceRow, Records, Snapshot, StoreError};
 use memwarden_core::{
-    ContextId, Digest, Expectation, Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId, RecordId,
-    Role, Status, StoreId, Timestamp,
+    ContextId, Digest, Expectation, Finding, Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId,
+    RecordId, Role, Status, StoreId, Timestamp,
 };
 use memwarden_guard::Guard;
 use memwarden_ledger::{Checkpoint, SignerKey, origin};
@@ -88,6 +89,7 @@ pub struct Warden {
     warnings: Vec<String>,
     /// The latest time that the clock told, in microseconds: what expired does not come back.
     latest: AtomicU64,
+    pub(crate) clock_watch: ClockWatch,
     namespaces: Mutex<HashMap<String, NamespaceRow>>,
     pub(crate) mechanisms: Mechanisms,
     facts: Mutex<Facts>,
@@ -223,6 +225,12 @@ impl Warden {
         let told = self.clock.now().as_micros();
         let latest = self.latest.fetch_max(told, Ordering::SeqCst).max(told);
         Timestamp::from_micros(latest).max(self.chain.replay().time())
+    }
+
+    /// A finding about the clock, told once for each jump forward and always while it lies behind the log.
+    pub(crate) fn look_at_clock(&self) -> Option<Finding> {
+        let newest = self.chain.replay().time();
+        self.clock_watch.look(&*self.clock, newest)
     }
 
     /// What the log says of a record, another process's newest writes included.
@@ -447,6 +455,7 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         keys,
         warnings: warnings_of(warnings, options.mechanisms),
         latest: AtomicU64::new(0),
+        clock_watch: ClockWatch::of(&*options.clock),
         namespaces: Mutex::new(HashMap::new()),
         mechanisms: options.mechanisms,
         facts: Mutex::new(Facts::default()),

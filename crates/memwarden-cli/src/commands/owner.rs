@@ -2,7 +2,8 @@
 
 use crate::args::{Global, PrincipalCommand};
 use crate::failure::Failure;
-use crate::{Outcome, output, session, wire};
+use crate::session::{self, Vouches};
+use crate::{Outcome, output, wire};
 use memwarden::{Handle, Options, RecordId, Role, Warden};
 use serde_json::json;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
@@ -150,6 +151,7 @@ pub(super) fn principal(global: &Global, command: &PrincipalCommand) -> Result<O
             name,
             role,
             domain,
+            attest_roles,
             out,
         } => {
             let handle = session::handle(global, Role::Owner)?;
@@ -163,9 +165,12 @@ pub(super) fn principal(global: &Global, command: &PrincipalCommand) -> Result<O
                     path.display()
                 )));
             }
-            let id = session::register(&handle, name, *role, domain.as_deref(), &path)?;
+            let vouches = Vouches::of(*attest_roles);
+            let id = session::register(&handle, name, *role, domain.as_deref(), vouches, &path)?;
             if global.json {
-                output::json(&json!({"id": id.to_string(), "role": role.as_str(), "file": path}))?;
+                output::json(&json!({
+                    "id": id.to_string(), "role": role.as_str(), "attest_roles": attest_roles, "file": path,
+                }))?;
             } else {
                 output::line(&format!("{role} {id}: {}", path.display()))?;
             }

@@ -71,6 +71,10 @@ fn show(global: &Global, policy: &Policy) -> Result<Outcome, Failure> {
             "stages": rows.iter().map(row_json).collect::<Vec<_>>(),
             "origin": if policy.origin == OriginMode::Off { "off" } else { "enforced" },
             "endorse_k": policy.endorse_k,
+            "recall": {
+                "max_share_per_principal": f64::from(policy.recall.max_share_per_principal) / 100.0,
+                "near_duplicates": f64::from(policy.recall.near_duplicates) / 100.0,
+            },
             "actions": explain_actions(policy).iter().map(|row| json!({
                 "tool": row.tool, "class": row.class.as_str(), "control": row.control, "requires": row.requires,
             })).collect::<Vec<_>>(),
@@ -136,6 +140,11 @@ fn show_origin(policy: &Policy) -> Result<(), Failure> {
         |k| k.to_string(),
     );
     output::line(&format!("origin: enforced; endorsers needed: {endorsers}"))?;
+    output::line(&format!(
+        "recall: one principal takes at most {} % of the places while others fit; records of one writer with {} % \
+         of their words in common are shown once",
+        policy.recall.max_share_per_principal, policy.recall.near_duplicates
+    ))?;
     let actions = explain_actions(policy);
     if !actions.is_empty() {
         let mut table = output::table(&["action", "class", "parameters that matter", "needs", "so"]);

@@ -1,9 +1,10 @@
 //! The operations of `rpc`: parameters in, the wire form of a result out.
 
 use crate::failure::Failure;
+use crate::session::{self, Vouches};
 use crate::strict::Object;
 use crate::wire::{self, Body, EntryIn};
-use crate::{import, output, policy_source, session};
+use crate::{import, output, policy_source};
 use memwarden::ledger::{ProofFile, VerifierKey};
 use memwarden::{
     Channel, Depth, Handle, Namespace, Query, RecordId, Retrieval, Reveal, Role, Status, WardenError,
@@ -299,6 +300,8 @@ struct Register {
     name: String,
     role: String,
     domain: Option<String>,
+    #[serde(default)]
+    attest_roles: bool,
     /// Where its credential goes; it is never part of an answer.
     path: PathBuf,
 }
@@ -402,8 +405,18 @@ fn register(handle: &Handle, params: &str) -> Answer {
             params.path.display()
         )));
     }
-    let id = session::register(handle, &params.name, role, params.domain.as_deref(), &params.path)?;
-    Ok(json!({"id": id.to_string(), "role": role.as_str(), "file": params.path}))
+    let vouches = Vouches::of(params.attest_roles);
+    let id = session::register(
+        handle,
+        &params.name,
+        role,
+        params.domain.as_deref(),
+        vouches,
+        &params.path,
+    )?;
+    Ok(json!({
+        "id": id.to_string(), "role": role.as_str(), "attest_roles": params.attest_roles, "file": params.path,
+    }))
 }
 
 fn load_policy(handle: &Handle, params: &str) -> Answer {

@@ -343,3 +343,37 @@ fn rpc_does_the_owners_work_with_the_owners_credential_only() {
         true
     );
 }
+
+#[test]
+fn a_key_that_vouches_for_roles_may_open_requests_and_says_so_when_it_is_made() {
+    let store = Store::new();
+    let file = store.at("console.credential");
+    let made = store.ask_as(
+        "owner",
+        "register",
+        &json!({"name": "console", "role": "agent", "attest_roles": true, "path": file}),
+    );
+    let added = |arguments: &[&str]| {
+        let added = store.json(&[&["principal", "add"], arguments].concat());
+        (
+            added["attest_roles"].clone(),
+            added["file"].as_str().unwrap().to_owned(),
+        )
+    };
+    let plain = added(&["gateway", "--role", "agent"]);
+    let vouching = added(&["front", "--role", "agent", "--attest-roles"]);
+    assert_eq!(
+        [&plain.0, &vouching.0, &made["attest_roles"]],
+        [false, true, true]
+    );
+    let context = store.json(&["begin"])["context_id"].clone();
+    let request = ["request", context.as_str().unwrap(), "pay Globex"];
+    for (file, may) in [(&plain.1, false), (&vouching.1, true), (&file, true)] {
+        let arguments = [&["--credential", file], &request[..]].concat();
+        if may {
+            store.json(&arguments);
+        } else {
+            store.refused(&arguments, 2, "forbidden");
+        }
+    }
+}

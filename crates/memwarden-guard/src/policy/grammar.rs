@@ -9,7 +9,7 @@ use super::origin_rules;
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, highest_score, weight};
 use crate::stage::{DEFAULT_WEIGHT, Precedents, Stage, Undeclared};
-use memwarden_core::{FailMode, OriginMode, Policy, Quota, StageSettings, Verdict};
+use memwarden_core::{FailMode, OriginMode, Policy, Quota, RecallRule, StageSettings, Verdict};
 use std::collections::BTreeMap;
 
 /// Longest policy text in bytes.
@@ -17,8 +17,9 @@ pub const MAX_POLICY_BYTES: usize = 65_536;
 /// Longest name of a policy in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
 
-const ROOT_KEYS: [&str; 11] = [
-    "name", "origin", "write", "read", "stage", "verdict", "weights", "quota", "endorse", "tool", "action",
+const ROOT_KEYS: [&str; 12] = [
+    "name", "origin", "write", "read", "stage", "verdict", "weights", "quota", "endorse", "recall", "tool",
+    "action",
 ];
 
 /// Reads a policy.
@@ -80,6 +81,7 @@ impl<'a> Reading<'a> {
                 quota: Quota::default(),
                 origin: OriginMode::default(),
                 endorse_k: None,
+                recall: RecallRule::default(),
                 tools: BTreeMap::new(),
                 actions: Vec::new(),
                 source: text.to_owned(),
@@ -120,7 +122,7 @@ impl<'a> Reading<'a> {
                     }
                 }
             }
-            "endorse" | "tool" | "action" => self.origin_rules(item)?,
+            "endorse" | "recall" | "tool" | "action" => self.origin_rules(item)?,
             _ => return Err(item.unknown(&ROOT_KEYS)),
         }
         Ok(())
@@ -129,6 +131,7 @@ impl<'a> Reading<'a> {
     fn origin_rules(&mut self, item: &Item<'a>) -> Result<(), PolicyError> {
         match item.name {
             "endorse" => self.policy.endorse_k = Some(origin_rules::endorsers(item, self.text)?),
+            "recall" => self.policy.recall = origin_rules::recall(item, self.text)?,
             "tool" => self.policy.tools = origin_rules::tools(item, self.text)?,
             _ => self.policy.actions = origin_rules::actions(item, self.text)?,
         }

@@ -5,7 +5,10 @@
 
 use super::error::{PolicyError, shown};
 use super::origin_rules::age;
-use memwarden_core::{ActionClass, ActionRule, Echoes, OriginMode, Policy, Requirement, ToolRule};
+use crate::layers::decimal;
+use memwarden_core::{
+    ActionClass, ActionRule, Echoes, OriginMode, Policy, RecallRule, Requirement, ToolRule,
+};
 use std::collections::BTreeSet;
 
 /// One action that a policy lists.
@@ -191,6 +194,7 @@ pub(super) fn loosenings(old: &Policy, new: &Policy) -> Vec<String> {
         }
     }
     lines.extend(endorsers(old.endorse_k, new.endorse_k));
+    lines.extend(shares(old.recall, new.recall));
     lines
 }
 
@@ -267,6 +271,21 @@ fn control_loosening(was: &ActionRule, is: &ActionRule) -> Option<String> {
         )),
         (None, None) => None,
     }
+}
+
+/// One writer may fill more of a recall, or with more of the same.
+fn shares(was: RecallRule, is: RecallRule) -> impl Iterator<Item = String> {
+    [
+        (
+            "max_share_per_principal",
+            was.max_share_per_principal,
+            is.max_share_per_principal,
+        ),
+        ("near_duplicates", was.near_duplicates, is.near_duplicates),
+    ]
+    .into_iter()
+    .filter(|(_, was, is)| is > was)
+    .map(|(key, was, is)| format!("recall: {key} raised from {} to {}", decimal(was), decimal(is)))
 }
 
 /// The default is 2, or 1 in a store whose principals share one domain, so it may be lower than any number

@@ -1,11 +1,11 @@
-//! The grammar of the rules of origin: `[endorse]`, `[tool.NAME]` and `[[action]]`.
+//! The grammar of the rules of origin: `[endorse]`, `[recall]`, `[tool.NAME]` and `[[action]]`.
 //!
 //! For: these tables to the core's types, and refusing what the gate could not obey. Not for: what they mean
 //! for an action (the core's gate), nor whether a store can meet them (`origin_review`).
 
 use super::document::{Item, one_of};
 use super::error::PolicyError;
-use memwarden_core::{ActionClass, ActionRule, Echoes, Requirement, ToolRule};
+use memwarden_core::{ActionClass, ActionRule, Echoes, RecallRule, Requirement, ToolRule};
 use std::collections::BTreeMap;
 
 /// Longest name of a tool, a step or a parameter in bytes.
@@ -32,6 +32,7 @@ const CLASSES: [ActionClass; 3] = [
     ActionClass::Sensitive,
     ActionClass::HighImpact,
 ];
+const RECALL_KEYS: [&str; 2] = ["max_share_per_principal", "near_duplicates"];
 const TOOL_KEYS: [&str; 2] = ["trust", "echoes"];
 const ACTION_KEYS: [&str; 4] = ["tool", "class", "control", "requires"];
 const REQUIREMENT_KEYS: [&str; 4] = ["step", "subject", "max_age", "same_context"];
@@ -51,6 +52,24 @@ pub(super) fn endorsers(item: &Item<'_>, text: &str) -> Result<u32, PolicyError>
         k = Some(fits.ok_or_else(|| item.refuse_type(&expected))?);
     }
     k.ok_or_else(|| item.missing("k", &expected))
+}
+
+/// `[recall]`: how a recall shares its places.
+pub(super) fn recall(item: &Item<'_>, text: &str) -> Result<RecallRule, PolicyError> {
+    let mut rule = RecallRule::default();
+    for item in item.table(text)? {
+        let value = match item.name {
+            "max_share_per_principal" => &mut rule.max_share_per_principal,
+            "near_duplicates" => &mut rule.near_duplicates,
+            _ => return Err(item.unknown(&RECALL_KEYS)),
+        };
+        let given = item.hundredths()?;
+        if !(1..=100).contains(&given) {
+            return Err(item.refuse_type("a share from 0.01 to 1 with at most two decimals"));
+        }
+        *value = given;
+    }
+    Ok(rule)
 }
 
 /// `[tool.NAME]`: what the administrator says about each tool.

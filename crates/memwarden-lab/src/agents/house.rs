@@ -15,6 +15,7 @@ use memwarden_core::{ContextId, Decision, Outcome, Timestamp};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Where the time of a house starts, in microseconds since 1970.
 const START_US: u64 = 1_800_000_000_000_000;
@@ -28,6 +29,10 @@ pub(crate) struct HouseClock(AtomicU64);
 impl Clock for HouseClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+    }
+
+    fn running(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::SeqCst))
     }
 }
 

@@ -11,20 +11,36 @@ use memwarden_core::Timestamp;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Time that stands still until a test moves it.
 #[derive(Debug)]
-pub struct TestClock(AtomicU64);
+pub struct TestClock {
+    shows: AtomicU64,
+    running: AtomicU64,
+}
 
 impl TestClock {
+    /// Lets time pass until the clock shows `micros`; one that is set back has not run.
     pub fn set(&self, micros: u64) {
-        self.0.store(micros, Ordering::SeqCst);
+        let before = self.shows.swap(micros, Ordering::SeqCst);
+        self.running
+            .fetch_add(micros.saturating_sub(before), Ordering::SeqCst);
+    }
+
+    /// Sets the clock, without time passing.
+    pub fn tamper(&self, micros: u64) {
+        self.shows.store(micros, Ordering::SeqCst);
     }
 }
 
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+        Timestamp::from_micros(self.shows.load(Ordering::SeqCst))
+    }
+
+    fn running(&self) -> Duration {
+        Duration::from_micros(self.running.load(Ordering::SeqCst))
     }
 }
 
@@ -48,7 +64,10 @@ impl Fixture {
             dir,
             places,
             made,
-            clock: Arc::new(TestClock(AtomicU64::new(START))),
+            clock: Arc::new(TestClock {
+                shows: AtomicU64::new(START),
+                running: AtomicU64::new(0),
+            }),
         }
     }
 

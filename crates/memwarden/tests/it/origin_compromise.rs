@@ -197,3 +197,48 @@ fn text_in_a_memory_cannot_close_the_block_nor_claim_a_check() {
         "a later failure takes it back"
     );
 }
+
+#[test]
+fn one_writer_that_repeats_itself_is_shown_once_and_hides_nobody_else() {
+    let play = Play::new();
+    let fixed =
+        "the supplier ACME is paid on the first working day of the month from the account of the house";
+    for text in [
+        fixed.to_owned(),
+        format!("Also, {fixed}."),
+        // Another number, another negation, another writer: other things are said.
+        fixed.replace("first", "2nd"),
+        fixed.replace("is paid", "is not paid"),
+    ] {
+        play.remembers(&play.agent, &text);
+    }
+    let captured = captured(&play);
+    play.remembers(&captured, &format!("So {fixed}"));
+    let served = recalled(&play.agent, 10);
+    assert_eq!((served.hits.len(), served.collapsed), (4, 1));
+}
+
+#[test]
+fn the_policy_says_how_much_of_a_recall_one_writer_takes() {
+    for (share, most) in [("0.5", 5), ("0.7", 7), ("1", 9)] {
+        let play = Play::new();
+        let policy = play.agent.warden().policy();
+        let source = format!("{}\n[recall]\nmax_share_per_principal = {share}\n", policy.source);
+        let policy = memwarden::guard::parse(&source).unwrap();
+        play.owner.load_policy(&policy).unwrap();
+        let captured = captured(&play);
+        for n in 0..9 {
+            forge(&captured, n);
+            play.remembers(
+                &play.user,
+                &format!("when ACME is paid at length and in detail, year {n}"),
+            );
+        }
+        let served = recalled(&play.agent, 10);
+        let forged = served
+            .hits
+            .iter()
+            .filter(|hit| hit.record.principal == captured.principal().id);
+        assert_eq!((served.hits.len(), forged.count()), (10, most), "{share}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, START, keep, ns, recall};
 use memwarden::core::{LeafKind, Timestamp};
-use memwarden::{Depth, Entry, Handle, Role, Status, WardenError};
+use memwarden::{CLOCK_JUMP_RULE, Depth, Entry, Handle, Role, Status, WardenError};
 
 const SECOND: u64 = 1_000_000;
 
@@ -156,4 +156,60 @@ fn the_words_of_a_query_are_dropped_after_thirty_days_and_its_entry_stays() {
     assert_eq!(kept(), 0);
     let report = agent.verify(Depth::Deep, None).unwrap();
     assert!(report.is_intact(), "{report:?}");
+}
+
+#[test]
+fn a_clock_that_jumps_over_five_minutes_is_told_with_the_next_entry() {
+    let fixture = Fixture::new("warden");
+    let warden = fixture.open();
+    let agent = fixture.handle(&warden, Role::Agent);
+    let told = |text: &str| {
+        let written = agent.remember(&ns("a"), Entry::new(text)).unwrap();
+        let jumps: Vec<_> = written
+            .findings
+            .iter()
+            .filter(|finding| finding.rule == CLOCK_JUMP_RULE)
+            .map(|finding| finding.reason.clone())
+            .collect();
+        // What is told is in the log too.
+        let kept = agent.inspect(written.id).unwrap().findings;
+        assert_eq!(
+            kept.iter()
+                .filter(|finding| finding.rule == CLOCK_JUMP_RULE)
+                .count(),
+            jumps.len()
+        );
+        jumps
+    };
+    let limit = 300 * SECOND;
+    assert!(told("the harbor opens at dawn").is_empty());
+    // Time that passes is no jump, however long it is.
+    fixture.clock.set(START + 10 * limit);
+    assert!(told("the harbor closes at dusk").is_empty());
+    fixture.clock.tamper(START + 11 * limit);
+    assert!(told("the ferry leaves at noon").is_empty());
+    fixture.clock.tamper(START + 12 * limit + SECOND);
+    assert_eq!(
+        told("the crane lifts ten tons"),
+        ["the clock was set forward by 301 s since the last entry"]
+    );
+    assert!(told("the quay is two miles long").is_empty(), "told once");
+    fixture.clock.tamper(START + 11 * limit + SECOND);
+    assert!(told("the light burns all night").is_empty());
+    fixture.clock.tamper(START);
+    for text in ["the pilot comes aboard", "the tug waits outside"] {
+        assert_eq!(
+            told(text),
+            ["the clock lies 3601 s behind the newest entry, whose time counts"]
+        );
+    }
+    let owner = fixture.handle(&warden, Role::Owner);
+    assert!(
+        owner
+            .status()
+            .unwrap()
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("3601 s behind"))
+    );
 }
