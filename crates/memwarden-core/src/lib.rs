@@ -2,7 +2,7 @@
 //!
 //! Everything here is data and pure functions: no I/O, no clock, no randomness, no async runtime
 //! (invariant 1 of `ARCHITECTURE.md`). Callers bring time as a [`Timestamp`], randomness as a [`Salt`]
-//! or an id, and storage through the traits of [`log`].
+//! or an id, storage through the traits of [`log`], and vectors through [`encode::Encode`].
 //!
 //! Reading order: [`Entry`] is what a caller wants remembered; [`Record`] is what the store keeps of it;
 //! [`Leaf`] is what the log says about it; [`Replay`] is what a verified log says now.
@@ -11,6 +11,7 @@ mod authority;
 mod canonical;
 mod codec;
 mod context;
+pub mod encode;
 mod entry;
 mod finding;
 mod gate;
