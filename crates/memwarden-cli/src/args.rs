@@ -60,22 +60,7 @@ pub enum Command {
     /// Remember one entry
     Remember(Remember),
     /// Recall what fits a query
-    Recall {
-        /// The words to look for
-        query: String,
-        /// How many records at most, 1 to 100
-        #[arg(short, default_value_t = 10)]
-        k: usize,
-        /// Only this kind
-        #[arg(long)]
-        kind: Option<Kind>,
-        /// How to look
-        #[arg(long, value_enum, default_value_t)]
-        retrieval: RetrievalArg,
-        /// Print the block for a model's context instead of a table
-        #[arg(long)]
-        block: bool,
-    },
+    Recall(Recall),
     /// Import memory files of other tools (MCP memory.jsonl, JSONL, mem0 JSON, Letta .af)
     Import {
         /// Files
@@ -322,11 +307,59 @@ pub struct Remember {
     pub supersedes: Option<RecordId>,
 }
 
+/// What to look for, and where it may come from.
+#[derive(Debug, Args)]
+pub struct Recall {
+    /// What to look for, in words
+    pub query: String,
+    /// How many records at most, 1 to 100
+    #[arg(short, default_value_t = 10)]
+    pub k: usize,
+    /// Only this kind
+    #[arg(long)]
+    pub kind: Option<Kind>,
+    /// Only what was written at or after this time, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<jiff::Timestamp>,
+    /// Only what was written before this time, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<jiff::Timestamp>,
+    /// Only what this principal wrote
+    #[arg(long, value_name = "ID")]
+    pub principal: Option<PrincipalId>,
+    /// Only what has at least this effective authority
+    #[arg(long, value_enum)]
+    pub authority: Option<AuthorityArg>,
+    /// How to look
+    #[arg(long, value_enum, default_value_t)]
+    pub retrieval: RetrievalArg,
+    /// Print the block for a model's context instead of a table
+    #[arg(long)]
+    pub block: bool,
+    /// Say why each record stands where it does
+    #[arg(long, conflicts_with = "block")]
+    pub explain: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum AuthorityArg {
+    /// Anything
+    None,
+    /// What may inform
+    Inform,
+    /// What may act
+    Act,
+}
+
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub enum RetrievalArg {
-    /// BM25 over words
+    /// Words and vectors, fused by reciprocal rank
     #[default]
+    Hybrid,
+    /// BM25 over words
     Lexical,
+    /// Cosine of vectors
+    Vector,
     /// Edit distance of the whole text
     Levenshtein,
 }

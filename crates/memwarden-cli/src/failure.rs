@@ -137,6 +137,7 @@ pub fn warden_code(error: &WardenError) -> &'static str {
         WardenError::NoNamespace { .. } => "no_namespace",
         WardenError::Keys { .. } => "keys",
         WardenError::Policy { .. } => "policy",
+        WardenError::Encode(_) => "encoder",
         WardenError::File { .. } => "file",
         _ => "failed",
     }

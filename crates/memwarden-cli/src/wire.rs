@@ -228,6 +228,7 @@ pub(crate) fn recall(recall: &Recall) -> Value {
             if let Some(object) = value.as_object_mut() {
                 object.insert("score".to_owned(), json!(hit.score));
                 object.insert("rank".to_owned(), json!(hit.rank));
+                object.insert("why".to_owned(), why(hit));
                 object.insert("writer".to_owned(), json!(hit.writer));
                 object.insert("receipts".to_owned(), json!(hit.receipts));
                 object.insert("read_findings".to_owned(), findings(&hit.findings));
@@ -245,6 +246,13 @@ pub(crate) fn recall(recall: &Recall) -> Value {
         "label": recall.label.as_str(),
         "position": recall.position,
     })
+}
+
+fn why(hit: &memwarden::Hit) -> Value {
+    let ranked = |ranked: Option<memwarden_core::log::Ranked>| {
+        ranked.map(|ranked| json!({"rank": ranked.rank, "score": ranked.score}))
+    };
+    json!({"words": ranked(hit.why.words), "vector": ranked(hit.why.vector), "trust": hit.why.trust})
 }
 
 pub(crate) fn record(record: &Record, body: Body) -> Value {

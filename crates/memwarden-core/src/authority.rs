@@ -17,6 +17,9 @@ pub enum Authority {
 }
 
 impl Authority {
+    /// Every authority, the lowest first.
+    pub const ALL: [Self; 3] = [Self::None, Self::Inform, Self::Act];
+
     /// The name used in output and policies.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -56,6 +56,22 @@ pub trait Encode: Send + Sync + fmt::Debug {
     /// # Errors
     /// [`EncodeError`]; then there is no vector for any of them.
     fn encode(&self, texts: &[&str]) -> Result<Vec<Embedding>, EncodeError>;
+
+    /// What to look for, before it is rounded to bytes: the nearest records are compared with it once more. The
+    /// default is the rounded vector. No components, or all zero, where there is nothing to look for.
+    ///
+    /// # Errors
+    /// As [`Encode::encode`].
+    fn encode_query(&self, text: &str) -> Result<Vec<f32>, EncodeError> {
+        let found = self.encode(&[text])?;
+        let scaled = |embedding: &Embedding| {
+            let values = embedding.values().iter();
+            values
+                .map(|value| f32::from(*value) * embedding.scale())
+                .collect()
+        };
+        Ok(found.first().map(scaled).unwrap_or_default())
+    }
 }
 
 /// A unit vector in signed bytes, or the zero vector.

@@ -28,6 +28,7 @@ mod principal;
 mod record;
 mod replay;
 mod standing;
+mod vector;
 
 pub use authority::{Authority, Taint, TaintError};
 pub use canonical::{CanonicalValue, Token, tokens};
@@ -69,3 +70,4 @@ pub use principal::{Principal, Role};
 pub use record::{Lineage, Mismatch, Record, Status, StoredRecord, Verified};
 pub use replay::{Expectation, Replay, ReplayError};
 pub use standing::{Endorsement, Revocation, Standing, endorsed};
+pub use vector::VectorPayload;

@@ -108,6 +108,8 @@ pub struct NewRecord {
     pub verdict: Verdict,
     /// Salt and encoded findings.
     pub findings: Option<(Salt, Vec<u8>)>,
+    /// The encoded [`crate::VectorPayload`], committed to with `salt`.
+    pub vector: Option<Vec<u8>>,
     /// Its first status.
     pub status: Status,
 }
@@ -396,6 +398,19 @@ pub struct Candidate {
     pub row: i64,
     /// Higher is better; comparable only within one answer.
     pub score: f64,
+    /// Where it stands by its words; none where they do not propose it.
+    pub by_words: Option<Ranked>,
+    /// Where it stands by its vector.
+    pub by_vector: Option<Ranked>,
+}
+
+/// A place in the order of one way of looking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// From 1.
+    pub rank: usize,
+    /// BM25 (its sign turned), or the cosine.
+    pub score: f64,
 }
 
 /// One row of the id set.
@@ -429,15 +444,46 @@ pub struct Head {
 /// How entries are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Retrieval {
-    /// BM25 over words.
+    /// Words and vectors, fused by reciprocal rank.
     #[default]
+    Hybrid,
+    /// BM25 over words.
     Lexical,
+    /// Cosine of vectors.
+    Vector,
     /// Edit distance of the whole text to the query, smallest first.
     Levenshtein,
 }
 
+impl Retrieval {
+    /// Every way, in the order of its declaration.
+    pub const ALL: [Self; 4] = [Self::Hybrid, Self::Lexical, Self::Vector, Self::Levenshtein];
+
+    /// The name used in requests and output.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::Lexical => "lexical",
+            Self::Vector => "vector",
+            Self::Levenshtein => "levenshtein",
+        }
+    }
+}
+
+/// A query as a vector, and the encoder that made it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QueryVector<'a> {
+    /// Only vectors of this encoder are compared.
+    pub encoder: &'a str,
+    /// The vector before it was rounded, of any length.
+    pub vector: &'a [f32],
+    /// Records below this cosine are not proposed.
+    pub at_least: f32,
+}
+
 /// A search within one namespace, over active records only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search<'a> {
     /// Where to look.
     pub namespace: NamespaceId,
@@ -445,6 +491,8 @@ pub struct Search<'a> {
     pub retrieval: Retrieval,
     /// What to look for.
     pub query: &'a str,
+    /// The same as a vector; without one, nothing is found by its vector.
+    pub vector: Option<QueryVector<'a>>,
     /// Most candidates.
     pub limit: usize,
     /// A term found in more records than this leaves the query when a rarer one remains.

@@ -1,7 +1,7 @@
 //! What a store does with entries: which stages look, what their findings lead to, how much one writer may
 //! keep. A policy is data; its TOML form and its presets live with the stages that it names.
 
-use crate::{ActionRule, Digest, StageName, Verdict};
+use crate::{ActionRule, Authority, Digest, StageName, Verdict};
 use std::collections::BTreeMap;
 
 /// What happens to an entry when a stage itself fails.
@@ -51,15 +51,19 @@ pub struct RecallRule {
     /// From which share of common words (Jaccard index of the sets of words) two records of one writer are
     /// shown as one, 1 to 100; at 100 only the same words are.
     pub near_duplicates: u32,
+    /// What a score is multiplied with by effective authority (`none`, `inform`, `act`), 0 to 100.
+    pub trust: [u32; 3],
 }
 
 impl Default for RecallRule {
     /// Half of the places, so that one writer never speaks alone where another has a say; nine tenths of the
-    /// words, so that in a sentence of fewer than ten words any other word makes another sentence.
+    /// words, so that in a sentence of fewer than ten words any other word makes another sentence; four fifths
+    /// of its score for what nobody vouches for, which costs it a place or two among its equals.
     fn default() -> Self {
         Self {
             max_share_per_principal: 50,
             near_duplicates: 90,
+            trust: [80, 100, 100],
         }
     }
 }
@@ -70,6 +74,18 @@ impl RecallRule {
     pub fn places(self, k: usize) -> usize {
         let share = usize::try_from(self.max_share_per_principal).unwrap_or(100);
         k.saturating_mul(share).div_ceil(100)
+    }
+
+    /// What the score of a record of this effective authority is multiplied with.
+    #[must_use]
+    pub fn weight(self, effective: Authority) -> f64 {
+        let [none, inform, act] = self.trust;
+        let hundredths = match effective {
+            Authority::None => none,
+            Authority::Inform => inform,
+            Authority::Act => act,
+        };
+        f64::from(hundredths) / 100.0
     }
 }
 

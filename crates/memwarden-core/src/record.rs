@@ -118,6 +118,8 @@ pub struct StoredRecord {
     pub verdict: Verdict,
     /// Salt and encoded findings.
     pub findings: Option<(Salt, Vec<u8>)>,
+    /// The encoded [`crate::VectorPayload`].
+    pub vector: Option<Vec<u8>>,
     /// The status column.
     pub status: Status,
     /// The position column.
@@ -139,6 +141,9 @@ pub enum Mismatch {
     /// The findings differ from what was committed to.
     #[error("its stored findings were changed")]
     Findings,
+    /// The vector differs from what was committed to.
+    #[error("its stored vector was changed")]
+    Vector,
     /// The status column differs from the log.
     #[error("its status reads {row} where the log says {log}")]
     Status {
@@ -207,6 +212,11 @@ impl Verified<Record> {
             }
             _ => return Err(Mismatch::Findings),
         };
+        match (&row.vector, leaf.vector) {
+            (None, None) => {}
+            (Some(bytes), Some(digest)) if commitment(&salt, bytes) == digest => {}
+            _ => return Err(Mismatch::Vector),
+        }
         let mut entry = row.entry;
         entry.parents.clone_from(&leaf.parents);
         Ok(Self(Record {

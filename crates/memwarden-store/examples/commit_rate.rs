@@ -117,6 +117,7 @@ fn reads(directory: &Path) -> Result<(), Box<dyn Error>> {
                 namespace: NAMESPACE,
                 retrieval: Retrieval::Lexical,
                 query,
+                vector: None,
                 limit: 50,
                 common_above,
                 kind: None,
@@ -210,6 +211,7 @@ fn drafts(first: u32, batch: u32) -> Vec<Draft> {
                 salt: Salt::from_bytes([4; 32]),
                 verdict: Verdict::Admit,
                 findings: None,
+                vector: None,
                 status: Status::Active,
             })),
         })

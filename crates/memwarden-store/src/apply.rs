@@ -66,8 +66,9 @@ impl<'a> Tables<'a> {
         };
         self.conn.prepare_cached(
         "INSERT INTO record (num, id, namespace, status, kind, trace_type, verdict, principal, valid_until, salt,
-                             findings_salt, findings, subject, source, trust, origin_key, fields, metadata, content)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+                             findings_salt, findings, subject, source, trust, origin_key, fields, metadata, vector,
+                             content)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
     )?
     .execute(params![
         row,
@@ -88,6 +89,7 @@ impl<'a> Tables<'a> {
         entry.origin_key,
         fields,
         entry.metadata,
+        record.vector,
         entry.content,
     ])?;
         for (name, value) in &entry.fields {
@@ -183,7 +185,7 @@ impl<'a> Tables<'a> {
             self.conn.prepare_cached(
             "UPDATE record SET status = ?2, content = '', subject = NULL, source = NULL, trust = NULL, fields = NULL,
                     metadata = NULL, origin_key = NULL, valid_until = NULL, salt = NULL, findings_salt = NULL,
-                    findings = NULL
+                    findings = NULL, vector = NULL
              WHERE num = ?1",
         )?
         .execute(params![row.number, Status::Purged.code()])?;

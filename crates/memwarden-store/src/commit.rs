@@ -6,6 +6,7 @@ use crate::ids::Ids;
 use crate::row::count;
 use crate::schema::{number, range};
 use crate::transaction::Writer;
+use crate::vectors::Vectors;
 use crate::watch::Watch;
 use memwarden_core::LogId;
 use memwarden_core::log::{Body, Committed, Draft, LogTail, Placed, Sealed, Sealer};
@@ -18,6 +19,7 @@ pub(crate) fn commit(
     writer: &Writer,
     ids: &Ids,
     watch: &Watch,
+    vectors: &Vectors,
     id: LogId,
     drafts: &[Draft],
     sealer: &mut dyn Sealer,
@@ -29,6 +31,7 @@ pub(crate) fn commit(
     }
     let outcome = attempt(writer, ids, watch, id, drafts, sealer);
     if erases {
+        vectors.forget();
         conn.execute_batch("PRAGMA secure_delete = OFF")?;
     }
     outcome

@@ -11,8 +11,10 @@ mod apply;
 mod commit;
 mod connection;
 mod fault;
+mod fusion;
 mod ids;
 mod index;
+mod nearest;
 mod replace;
 mod row;
 mod schema;
@@ -23,6 +25,7 @@ mod stop_words;
 mod terms;
 mod transaction;
 mod upkeep;
+mod vectors;
 mod watch;
 
 pub use connection::BUSY_LIMIT;

@@ -20,7 +20,7 @@ pub(crate) fn read(conn: &Connection, number: i64) -> Result<Option<StoredRecord
     let mut statement = conn.prepare_cached(
         "SELECT r.id, r.status, r.kind, r.trace_type, r.verdict, r.valid_until, r.salt, r.findings_salt,
                 r.findings, r.subject, r.source, r.trust, r.origin_key, r.fields, r.metadata, r.content,
-                n.id, n.name, l.bytes
+                n.id, n.name, l.bytes, r.vector
          FROM record r LEFT JOIN namespace n ON n.num = r.namespace LEFT JOIN leaf l ON l.num = r.num
          WHERE r.num = ?1",
     )?;
@@ -65,6 +65,7 @@ fn record(row: &Row<'_>, number: i64) -> Result<StoredRecord, Fault> {
         salt: columns.salt(6)?,
         verdict: columns.code(4, "verdict", Verdict::from_code)?,
         findings,
+        vector: columns.get(19)?,
         status: columns.code(1, "status", Status::from_code)?,
         position: position(number),
         leaf: columns.get::<Option<Vec<u8>>>(18)?.unwrap_or_default(),

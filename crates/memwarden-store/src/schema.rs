@@ -11,7 +11,7 @@ pub const DATABASE_FILE: &str = "memwarden.db";
 /// `PRAGMA application_id` of a store: "mwdn".
 pub const APPLICATION_ID: i32 = 0x6d77_646e;
 /// `PRAGMA user_version` of the tables that this code reads and writes.
-pub const SCHEMA_VERSION: i32 = 1;
+pub const SCHEMA_VERSION: i32 = 2;
 
 const POSITION_BITS: u32 = 40;
 const POSITION_MASK: i64 = (1 << POSITION_BITS) - 1;
@@ -74,6 +74,7 @@ CREATE TABLE record (
   origin_key TEXT,
   fields BLOB,
   metadata TEXT,
+  vector BLOB,
   content TEXT NOT NULL,
   log INTEGER AS (num >> 40) VIRTUAL,
   position INTEGER AS (num & 1099511627775) VIRTUAL

@@ -1,28 +1,66 @@
 //! Which active records of one namespace a query proposes, and in which order.
 
 use crate::fault::Fault;
+use crate::fusion::{self, DEPTH, fuse};
 use crate::index::{IN_INDEX, table};
 use crate::schema::span;
 use crate::terms::expressions;
-use memwarden_core::log::{Candidate, Retrieval, Search};
+use crate::vectors::{Vectors, Wanted};
+use memwarden_core::log::{Candidate, Ranked, Retrieval, Search};
 use memwarden_core::{Kind, PrincipalId};
 use rapidfuzz::distance::levenshtein;
 use rusqlite::{Connection, params};
 use std::collections::BinaryHeap;
 
-/// The best candidates in the namespace with number `namespace` of the log with number `log`.
-pub(crate) fn candidates(
-    conn: &Connection,
-    log: i64,
-    namespace: i64,
-    search: &Search<'_>,
-) -> Result<Vec<Candidate>, Fault> {
-    if search.limit == 0 {
-        return Ok(Vec::new());
+/// What a search is made of.
+pub(crate) struct Searcher<'a> {
+    pub(crate) conn: &'a Connection,
+    pub(crate) vectors: &'a Vectors,
+    /// Changes outside the log that the view knows of.
+    pub(crate) changes: u64,
+    /// Number of the log.
+    pub(crate) log: i64,
+    /// Number of the namespace.
+    pub(crate) namespace: i64,
+}
+
+impl Searcher<'_> {
+    /// The best candidates, best first.
+    pub(crate) fn candidates(&self, search: &Search<'_>) -> Result<Vec<Candidate>, Fault> {
+        if search.limit == 0 {
+            return Ok(Vec::new());
+        }
+        match search.retrieval {
+            Retrieval::Lexical => lexical(self.conn, self.namespace, search),
+            Retrieval::Levenshtein => nearest(self.conn, self.log, self.namespace, search),
+            Retrieval::Vector => Ok(fusion::ranked(&self.near(search, search.limit)?).collect()),
+            Retrieval::Hybrid => {
+                let depth = search.limit.max(DEPTH);
+                let deep = Search {
+                    limit: depth,
+                    ..*search
+                };
+                let by_words = lexical(self.conn, self.namespace, &deep)?;
+                let mut fused = fuse(&by_words, &self.near(search, depth)?);
+                fused.truncate(search.limit);
+                Ok(fused)
+            }
+        }
     }
-    match search.retrieval {
-        Retrieval::Lexical => lexical(conn, namespace, search),
-        Retrieval::Levenshtein => nearest(conn, log, namespace, search),
+
+    fn near(&self, search: &Search<'_>, limit: usize) -> Result<Vec<crate::nearest::Near>, Fault> {
+        let Some(vector) = search.vector else {
+            return Ok(Vec::new());
+        };
+        let wanted = Wanted {
+            log: self.log,
+            namespace: self.namespace,
+            search,
+            vector,
+            limit,
+            changes: self.changes,
+        };
+        self.vectors.nearest(self.conn, &wanted)
     }
 }
 
@@ -35,13 +73,8 @@ fn lexical(conn: &Connection, namespace: i64, search: &Search<'_>) -> Result<Vec
     let fts = table(namespace);
     let limit = i64::try_from(search.limit).unwrap_or(i64::MAX);
     let expression = terms.join(" OR ");
-    let read = |row: &rusqlite::Row<'_>| {
-        Ok(Candidate {
-            row: row.get(0)?,
-            score: -row.get::<_, f64>(1)?,
-        })
-    };
-    let found = match (search.kind, search.without) {
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, -row.get::<_, f64>(1)?));
+    let found: Vec<(i64, f64)> = match (search.kind, search.without) {
         (None, []) => conn
             .prepare_cached(&format!(
                 "SELECT rowid, bm25({fts}) AS score FROM {fts} WHERE {fts} MATCH ?1 ORDER BY score, rowid LIMIT ?2"
@@ -59,7 +92,13 @@ fn lexical(conn: &Connection, namespace: i64, search: &Search<'_>) -> Result<Vec
             .query_map(params![expression, limit, kind.map(Kind::code)], read)?
             .collect::<Result<_, _>>()?,
     };
-    Ok(found)
+    let ranked = |(at, (row, score))| Candidate {
+        row,
+        score,
+        by_words: Some(Ranked { rank: at + 1, score }),
+        by_vector: None,
+    };
+    Ok(found.into_iter().enumerate().map(ranked).collect())
 }
 
 /// The condition that none of `principals` wrote a row. Ids are hexadecimal, so nothing has to be quoted.
@@ -154,6 +193,8 @@ fn nearest(
         .map(|(distance, row, longest)| Candidate {
             row,
             score: similarity(distance, longest),
+            by_words: None,
+            by_vector: None,
         })
         .collect())
 }

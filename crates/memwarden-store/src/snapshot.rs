@@ -4,8 +4,9 @@ use crate::connection::{self, Purpose};
 use crate::fault::{Fault, unreadable};
 use crate::row::count;
 use crate::schema::{number, position, range, span};
+use crate::search::Searcher;
 use crate::sqlite::SqliteStore;
-use crate::{index, row, search};
+use crate::{index, row};
 use memwarden_core::log::{
     Candidate, EachLeaf, Head, NamespaceRow, RowRef, SaltedPayload, Search, Snapshot, StoreError, Tile,
 };
@@ -351,7 +352,16 @@ impl Snapshot for View<'_> {
     fn candidates(&mut self, search: &Search<'_>) -> Result<Vec<Candidate>, StoreError> {
         match self.namespace(search.namespace)? {
             None => Ok(Vec::new()),
-            Some((log, namespace)) => Ok(search::candidates(self.conn()?, log, namespace, search)?),
+            Some((log, namespace)) => {
+                let searcher = Searcher {
+                    conn: self.conn()?,
+                    vectors: self.store.vectors(),
+                    changes: self.reader.as_ref().map_or(0, |reader| reader.changes),
+                    log,
+                    namespace,
+                };
+                Ok(searcher.candidates(search)?)
+            }
         }
     }
 

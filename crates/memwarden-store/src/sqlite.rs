@@ -6,6 +6,7 @@ use crate::ids::Ids;
 use crate::schema::{APPLICATION_ID, DATABASE_FILE, SCHEMA_VERSION, TABLES};
 use crate::snapshot::{Reader, View, log_number};
 use crate::transaction::{CommitPhase, Writer};
+use crate::vectors::Vectors;
 use crate::watch::Watch;
 use crate::{commit, index, upkeep};
 use memwarden_core::log::{Committed, Draft, LogRow, NamespaceRow, Records, Sealer, Snapshot, StoreError};
@@ -41,6 +42,7 @@ pub struct SqliteStore {
     idle: Mutex<Vec<Reader>>,
     watch: Watch,
     ids: Ids,
+    vectors: Vectors,
 }
 
 impl SqliteStore {
@@ -75,6 +77,7 @@ impl SqliteStore {
             }),
             idle: Mutex::new(Vec::new()),
             ids: Ids::default(),
+            vectors: Vectors::default(),
         })
     }
 
@@ -98,6 +101,10 @@ impl SqliteStore {
 
     pub(crate) const fn ids(&self) -> &Ids {
         &self.ids
+    }
+
+    pub(crate) const fn vectors(&self) -> &Vectors {
+        &self.vectors
     }
 
     pub(crate) const fn watch(&self) -> &Watch {
@@ -159,6 +166,7 @@ impl Records for SqliteStore {
             &writer,
             &self.ids,
             &self.watch,
+            &self.vectors,
             log,
             drafts,
             sealer,

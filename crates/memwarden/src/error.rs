@@ -118,6 +118,9 @@ pub enum WardenError {
         /// What the system said.
         reason: String,
     },
+    /// The encoder gave no vector.
+    #[error(transparent)]
+    Encode(#[from] memwarden_core::encode::EncodeError),
     /// A policy that cannot be loaded.
     #[error("policy refused: {reason}")]
     Policy {

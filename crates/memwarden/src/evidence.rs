@@ -78,6 +78,7 @@ impl GateEvidence<'_, '_> {
         let search = Search {
             namespace: namespace.id,
             retrieval: Retrieval::Lexical,
+            vector: None,
             query: &words,
             limit: 4 * MAX_WEAKER,
             common_above: u64::MAX,

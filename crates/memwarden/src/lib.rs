@@ -79,7 +79,7 @@ pub use memwarden_store::CommitPhase;
 pub use owner::{PurgeReport, Purged};
 pub use places::Places;
 pub use proofs::Reveal;
-pub use recall::{Hit, MAX_K, Query, Recall};
+pub use recall::{Hit, MAX_K, Query, Recall, Why};
 pub use receipts::{Executed, Receipted};
 pub use remember::{Remembered, WriteOptions};
 pub use render::visible;

@@ -3,10 +3,10 @@
 use crate::facts::Receipt;
 use crate::remember::{NamespaceView, inherited_taint};
 use crate::render::Claim;
-use crate::shelf::{Kept, Shelf};
+use crate::shelf::{Kept, Shelf, Waiting};
 use crate::view::{LazyView, checks_enabled};
 use crate::{Handle, WardenError, draft, random, render};
-use memwarden_core::log::{NamespaceRow, Retrieval, Search};
+use memwarden_core::log::{NamespaceRow, QueryVector, Ranked, Retrieval, Search};
 use memwarden_core::{
     Authority, Finding, Kind, LeafKind, Namespace, OriginMode, PrincipalId, RecallPayload, Record, StageName,
     Status, Timestamp, Verdict,
@@ -22,6 +22,9 @@ const MAX_QUERY_BYTES: usize = 65_536;
 const COMMON_SHARE_DIVISOR: u64 = 100;
 /// A term in at most this many records is never common, or small stores would lose their words.
 const COMMON_FLOOR: u64 = 100;
+/// A record whose vector is farther from the query than this has nothing to do with it and is not found by its
+/// vector. Between unrelated texts the built-in encoder's cosine is mostly below 0.2 (measured on LoCoMo).
+const LEAST_COSINE: f32 = 0.25;
 
 /// What to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,21 +35,53 @@ pub struct Query {
     pub k: usize,
     /// Only this kind.
     pub kind: Option<Kind>,
-    /// How to look.
+    /// Only what was written at or after this time.
+    pub since: Option<Timestamp>,
+    /// Only what was written before this time.
+    pub until: Option<Timestamp>,
+    /// Only what this principal wrote.
+    pub principal: Option<PrincipalId>,
+    /// Only what has at least this effective authority.
+    pub authority: Option<Authority>,
+    /// How to look. Without an encoder, hybrid recall goes by words alone.
     pub retrieval: Retrieval,
 }
 
 impl Query {
-    /// The ten best records by words.
+    /// The ten best records by words and vectors.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             k: 10,
             kind: None,
-            retrieval: Retrieval::Lexical,
+            since: None,
+            until: None,
+            principal: None,
+            authority: None,
+            retrieval: Retrieval::Hybrid,
         }
     }
+
+    fn admits(&self, record: &Record) -> bool {
+        self.since.is_none_or(|since| record.time >= since)
+            && self.until.is_none_or(|until| record.time < until)
+            && self
+                .principal
+                .is_none_or(|principal| record.principal == principal)
+            && self.authority.is_none_or(|least| record.effective >= least)
+    }
+}
+
+/// Why a record stands where it does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Why {
+    /// Its place by words and its BM25 score, if its words proposed it.
+    pub words: Option<Ranked>,
+    /// Its place by its vector and the cosine, if its vector proposed it.
+    pub vector: Option<Ranked>,
+    /// What the policy multiplies the score with for its authority.
+    pub trust: f64,
 }
 
 /// One record that is served.
@@ -58,6 +93,8 @@ pub struct Hit {
     pub score: f64,
     /// Place in the answer, from 1.
     pub rank: usize,
+    /// What the score is made of.
+    pub why: Why,
     /// Name of the principal that wrote it, if it is registered.
     pub writer: Option<String>,
     /// What the read stages saw.
@@ -107,10 +144,15 @@ impl Handle {
         let mut wanted = query.k + 8;
         let mut seen = HashSet::new();
         let mut without = Vec::new();
+        let vector = self.query_vector(query)?;
+        let rule = warden.policy().recall;
+        // Whoever is trusted less waits here until nobody who may still come stands before it.
+        let mut waiting = Waiting::default();
         loop {
-            let candidates = self.candidates(&view, &row, query, wanted, &without)?;
+            let candidates = self.candidates(&view, &row, query, vector.as_deref(), wanted, &without)?;
             let exhausted = candidates.len() < wanted;
             for candidate in &candidates {
+                waiting.release(candidate.score, &mut shelf);
                 if shelf.is_full() {
                     break;
                 }
@@ -120,10 +162,25 @@ impl Handle {
                 let Some(record) = self.serveable(&view, &row, candidate.row, now)? else {
                     continue;
                 };
-                match self.screen(&view, &row, record, &mut withheld)? {
-                    None => {}
-                    Some((record, findings)) => shelf.put(record, findings, candidate.score),
+                if !query.admits(&record) {
+                    continue;
                 }
+                if let Some((record, findings)) = self.screen(&view, &row, record, &mut withheld)? {
+                    let trust = if warden.policy().origin == OriginMode::Enforced {
+                        rule.weight(record.effective)
+                    } else {
+                        1.0
+                    };
+                    let why = Why {
+                        words: candidate.by_words,
+                        vector: candidate.by_vector,
+                        trust,
+                    };
+                    waiting.put(record, findings, candidate.score * trust, why);
+                }
+            }
+            if exhausted || shelf.satisfied().len() > without.len() {
+                waiting.release(f64::NEG_INFINITY, &mut shelf);
             }
             if exhausted || shelf.is_full() {
                 break;
@@ -167,6 +224,21 @@ impl Handle {
         })
     }
 
+    /// The query as a vector, where one is wanted and there is an encoder.
+    fn query_vector(&self, query: &Query) -> Result<Option<Vec<f32>>, WardenError> {
+        let wanted = matches!(query.retrieval, Retrieval::Hybrid | Retrieval::Vector);
+        match &self.warden.encoder {
+            Some(encoder) if wanted => Ok(Some(encoder.encode_query(&query.text)?)),
+            None if query.retrieval == Retrieval::Vector => Err(WardenError::BadInput {
+                field: "retrieval",
+                given: query.retrieval.as_str().to_owned(),
+                expected: "hybrid, lexical or levenshtein: this store was opened without an encoder"
+                    .to_owned(),
+            }),
+            _ => Ok(None),
+        }
+    }
+
     /// Whether anybody but these keeps records in this store.
     fn others_wrote(&self, principals: &[PrincipalId]) -> bool {
         let usage = self.warden.chain.usage();
@@ -179,14 +251,25 @@ impl Handle {
         view: &LazyView<'_>,
         namespace: &NamespaceRow,
         query: &Query,
+        vector: Option<&[f32]>,
         limit: usize,
         without: &[PrincipalId],
     ) -> Result<Vec<memwarden_core::log::Candidate>, WardenError> {
         let active = self.warden.chain.replay().active_in(&namespace.id);
+        let encoder = self.warden.encoder.as_ref();
         let search = Search {
             namespace: namespace.id,
-            retrieval: query.retrieval,
+            // Words alone keep their own scores.
+            retrieval: match query.retrieval {
+                Retrieval::Hybrid if vector.is_none() => Retrieval::Lexical,
+                retrieval => retrieval,
+            },
             query: &query.text,
+            vector: vector.zip(encoder).map(|(vector, encoder)| QueryVector {
+                encoder: encoder.name(),
+                vector,
+                at_least: LEAST_COSINE,
+            }),
             limit,
             common_above: (active / COMMON_SHARE_DIVISOR).max(COMMON_FLOOR),
             kind: query.kind,
@@ -268,6 +351,7 @@ impl Handle {
             record,
             findings,
             score,
+            why,
             ..
         } = kept;
         let writer = self
@@ -285,6 +369,7 @@ impl Handle {
         Hit {
             record,
             score,
+            why,
             rank,
             writer,
             findings,

@@ -5,8 +5,8 @@ use crate::{Handle, WardenError, draft, random};
 use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord, Refusal};
 use memwarden_core::{
     Authority, Channel, ContextId, Digest, Entry, Finding, Kind, LeafKind, Namespace, OriginMode, Policy,
-    Record, RecordId, RecordPayload, Role, StageName, Status, StatusChange, Taint, Timestamp, Verdict,
-    commitment, encode_findings,
+    Record, RecordId, RecordPayload, Role, StageName, Status, StatusChange, Taint, Timestamp, VectorPayload,
+    Verdict, commitment, encode_findings,
 };
 use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer, declaration_mismatch};
 
@@ -243,10 +243,12 @@ impl Handle {
             }
             _ => None,
         };
+        let vector = self.vector(&entry)?;
         drafts.push(write_draft(
             namespace,
             id,
             entry,
+            vector,
             options.channel,
             self,
             context,
@@ -269,6 +271,25 @@ impl Handle {
             proposal_for,
         };
         Ok(Prepared { drafts, remembered })
+    }
+
+    /// The vector of an entry as it is kept: of its subject and its content, like its words.
+    fn vector(&self, entry: &Entry) -> Result<Option<Vec<u8>>, WardenError> {
+        let Some(encoder) = &self.warden.encoder else {
+            return Ok(None);
+        };
+        let with_subject = entry
+            .subject
+            .as_ref()
+            .map(|subject| format!("{subject}\n{}", entry.content));
+        let text = with_subject.as_deref().unwrap_or(&entry.content);
+        let embedding = encoder.encode(&[text])?.into_iter().next();
+        Ok(embedding
+            .filter(|embedding| !embedding.is_zero())
+            .map(|embedding| {
+                let encoder = encoder.name().to_owned();
+                VectorPayload { encoder, embedding }.encode()
+            }))
     }
 
     /// Written authority: min(class, declared parents, label of the context or hour). What is imported has none.
@@ -323,6 +344,7 @@ fn write_draft(
     namespace: &NamespaceRow,
     id: RecordId,
     entry: Entry,
+    vector: Option<Vec<u8>>,
     channel: Channel,
     by: &Handle,
     context: Option<ContextId>,
@@ -349,6 +371,7 @@ fn write_draft(
     leaf.status = status;
     leaf.parents.clone_from(&entry.parents);
     leaf.findings = findings.as_ref().map(|(salt, bytes)| commitment(salt, bytes));
+    leaf.vector = vector.as_ref().map(|bytes| commitment(&salt, bytes));
     let row = NewRecord {
         id,
         namespace: namespace.id,
@@ -356,6 +379,7 @@ fn write_draft(
         salt,
         verdict,
         findings,
+        vector,
         status,
     };
     Ok(Draft {

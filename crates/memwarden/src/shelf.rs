@@ -1,5 +1,6 @@
 //! Which of the records that fit are shown: the same words once, and no writer alone while others have a say.
 
+use crate::recall::Why;
 use memwarden_core::{FieldValue, Finding, OriginMode, Policy, PrincipalId, RecallRule, Record, tokens};
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,6 +16,7 @@ pub(crate) struct Kept {
     pub(crate) record: Record,
     pub(crate) findings: Vec<Finding>,
     pub(crate) score: f64,
+    pub(crate) why: Why,
     words: Words,
     /// Whether another record says the same and is shown.
     dropped: bool,
@@ -79,14 +81,7 @@ impl Shelf {
             .collect()
     }
 
-    pub(crate) fn put(&mut self, record: Record, findings: Vec<Finding>, score: f64) {
-        let mut kept = Kept {
-            record,
-            findings,
-            score,
-            words: Words::default(),
-            dropped: false,
-        };
+    fn put(&mut self, mut kept: Kept) {
         if self.origin == OriginMode::Off {
             self.kept.push(kept);
             return;
@@ -147,6 +142,35 @@ impl Shelf {
         self.kept.truncate(self.k);
         self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
         (self.kept, self.collapsed)
+    }
+}
+
+/// Records that were found and may yet be overtaken by better ones.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(Vec<Kept>);
+
+impl Waiting {
+    pub(crate) fn put(&mut self, record: Record, findings: Vec<Finding>, score: f64, why: Why) {
+        self.0.push(Kept {
+            record,
+            findings,
+            score,
+            why,
+            words: Words::default(),
+            dropped: false,
+        });
+    }
+
+    /// Puts those on the shelf, best first, that no record with a score of at most `others` overtakes.
+    pub(crate) fn release(&mut self, others: f64, shelf: &mut Shelf) {
+        self.0.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let ready = self.0.partition_point(|kept| kept.score >= others);
+        for kept in self.0.drain(..ready) {
+            if shelf.is_full() {
+                break;
+            }
+            shelf.put(kept);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::view::{View, checks_enabled};
 use crate::witness::{Seen, Witness};
 use crate::writer::{Desk, Writer};
 use crate::{Clock, Credential, Mechanisms, Places, SystemClock, WardenError, keys, random, sweep};
+use memwarden_core::encode::Encode;
 use memwarden_core::log::{LogRow, NamespaceRow, Records, Snapshot, StoreError};
 use memwarden_core::{
     ContextId, Digest, Expectation, Finding, Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId,
@@ -33,6 +34,8 @@ pub struct Options {
     pub limits: Limits,
     /// The tenant whose log is used.
     pub tenant: String,
+    /// What turns texts into vectors; without one, recall goes by words alone.
+    pub encoder: Option<Arc<dyn Encode>>,
     /// What a measurement switches off; everything is on by default.
     pub mechanisms: Mechanisms,
     /// Told when a transaction begins and ends; for crash tests.
@@ -55,6 +58,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             limits: Limits::default(),
             tenant: DEFAULT_TENANT.to_owned(),
+            encoder: None,
             mechanisms: Mechanisms::default(),
             commit_probe: None,
         }
@@ -84,6 +88,7 @@ pub struct Warden {
     guard: OnceLock<Guard>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
+    pub(crate) encoder: Option<Arc<dyn Encode>>,
     pub(crate) places: Places,
     pub(crate) keys: PathBuf,
     warnings: Vec<String>,
@@ -451,6 +456,7 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         guard: OnceLock::new(),
         clock: Arc::clone(&options.clock),
         limits: options.limits,
+        encoder: options.encoder.clone(),
         places: places.clone(),
         keys,
         warnings: warnings_of(warnings, options.mechanisms),

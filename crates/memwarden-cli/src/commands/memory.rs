@@ -1,11 +1,11 @@
 //! The verbs of every day: init, remember, recall, history, status.
 
-use crate::args::{Global, Remember, RetrievalArg};
+use crate::args::{self, AuthorityArg, Global, Remember, RetrievalArg};
 use crate::failure::Failure;
 use crate::{Outcome, output, policy_source, session, strict, wire};
 use memwarden::{
-    Entry, FieldValue, Kind, Query, RecordId, Retrieval, Role, Status, StoreStatus, Verdict, Warden,
-    WriteOptions, credential_path,
+    Authority, Entry, FieldValue, Hit, Query, RecordId, Retrieval, Role, Status, StoreStatus, Verdict,
+    Warden, WriteOptions, credential_path,
 };
 use serde_json::json;
 use std::io::Read as _;
@@ -130,33 +130,33 @@ fn entry(args: &Remember) -> Result<Entry, Failure> {
     Ok(entry)
 }
 
-pub(super) fn recall(
-    global: &Global,
-    query: &str,
-    k: usize,
-    kind: Option<Kind>,
-    retrieval: RetrievalArg,
-    block: bool,
-) -> Result<Outcome, Failure> {
+pub(super) fn recall(global: &Global, wanted: &args::Recall) -> Result<Outcome, Failure> {
     let handle = session::handle(global, Role::Agent)?;
-    let retrieval = match retrieval {
-        RetrievalArg::Lexical => Retrieval::Lexical,
-        RetrievalArg::Levenshtein => Retrieval::Levenshtein,
-    };
-    let recalled = handle.recall(
-        &global.namespace,
-        &Query {
-            text: query.to_owned(),
-            k,
-            kind,
-            retrieval,
+    let query = Query {
+        text: wanted.query.clone(),
+        k: wanted.k,
+        kind: wanted.kind,
+        since: wanted.since.map(wire::from_jiff),
+        until: wanted.until.map(wire::from_jiff),
+        principal: wanted.principal,
+        authority: wanted.authority.map(|authority| match authority {
+            AuthorityArg::None => Authority::None,
+            AuthorityArg::Inform => Authority::Inform,
+            AuthorityArg::Act => Authority::Act,
+        }),
+        retrieval: match wanted.retrieval {
+            RetrievalArg::Hybrid => Retrieval::Hybrid,
+            RetrievalArg::Lexical => Retrieval::Lexical,
+            RetrievalArg::Vector => Retrieval::Vector,
+            RetrievalArg::Levenshtein => Retrieval::Levenshtein,
         },
-    )?;
+    };
+    let recalled = handle.recall(&global.namespace, &query)?;
     if global.json {
         output::json(&wire::recall(&recalled))?;
         return Ok(Outcome::Clean);
     }
-    if block {
+    if wanted.block {
         output::line(&recalled.block)?;
         return Ok(Outcome::Clean);
     }
@@ -176,10 +176,48 @@ pub(super) fn recall(
     } else {
         output::line(&table.to_string())?;
     }
+    if wanted.explain {
+        for hit in &recalled.hits {
+            output::line(&format!("#{} {}", hit.rank, explanation(hit)))?;
+        }
+    }
     for (stage, count) in &recalled.withheld {
         output::line(&format!("{count} withheld by stage {stage}"))?;
     }
     Ok(Outcome::Clean)
+}
+
+/// Why a record stands where it does, in words.
+fn explanation(hit: &Hit) -> String {
+    let mut parts = Vec::new();
+    if let Some(words) = hit.why.words {
+        parts.push(format!(
+            "{} by words (BM25 {:.3})",
+            place(words.rank),
+            words.score
+        ));
+    }
+    if let Some(vector) = hit.why.vector {
+        parts.push(format!(
+            "{} by vector (cosine {:.3})",
+            place(vector.rank),
+            vector.score
+        ));
+    }
+    let found = if parts.is_empty() {
+        "by edit distance".to_owned()
+    } else {
+        parts.join(", ")
+    };
+    let weight = hit.why.trust;
+    format!(
+        "score {:.4}: {found}; counts {weight} for its authority",
+        hit.score
+    )
+}
+
+fn place(rank: usize) -> String {
+    format!("no. {rank}")
 }
 
 pub(super) fn history(global: &Global, record: RecordId) -> Result<Outcome, Failure> {

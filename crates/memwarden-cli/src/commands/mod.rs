@@ -21,13 +21,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
     match &cli.command {
         Command::Init { policy } => memory::init(global, policy),
         Command::Remember(entry) => memory::remember(global, entry),
-        Command::Recall {
-            query,
-            k,
-            kind,
-            retrieval,
-            block,
-        } => memory::recall(global, query, *k, *kind, *retrieval, *block),
+        Command::Recall(wanted) => memory::recall(global, wanted),
         Command::Import { paths } => import::run(global, paths),
         Command::Gate(command) => gate::run(global, command),
         Command::Quarantine(command) => quarantine::run(global, command),

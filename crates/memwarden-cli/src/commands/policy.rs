@@ -3,7 +3,7 @@
 use crate::args::{Global, PolicyCommand};
 use crate::failure::Failure;
 use crate::{Outcome, output, policy_source, session};
-use memwarden::core::OriginMode;
+use memwarden::core::{Authority, OriginMode};
 use memwarden::guard::{PRESETS, Row, explain, explain_actions, explain_tools, loosenings, warnings};
 use memwarden::{Policy, Role};
 use serde_json::{Value, json};
@@ -74,6 +74,11 @@ fn show(global: &Global, policy: &Policy) -> Result<Outcome, Failure> {
             "recall": {
                 "max_share_per_principal": f64::from(policy.recall.max_share_per_principal) / 100.0,
                 "near_duplicates": f64::from(policy.recall.near_duplicates) / 100.0,
+                "trust": {
+                    "none": policy.recall.weight(Authority::None),
+                    "inform": policy.recall.weight(Authority::Inform),
+                    "act": policy.recall.weight(Authority::Act),
+                },
             },
             "actions": explain_actions(policy).iter().map(|row| json!({
                 "tool": row.tool, "class": row.class.as_str(), "control": row.control, "requires": row.requires,
@@ -142,8 +147,12 @@ fn show_origin(policy: &Policy) -> Result<(), Failure> {
     output::line(&format!("origin: enforced; endorsers needed: {endorsers}"))?;
     output::line(&format!(
         "recall: one principal takes at most {} % of the places while others fit; records of one writer with {} % \
-         of their words in common are shown once",
-        policy.recall.max_share_per_principal, policy.recall.near_duplicates
+         of their words in common are shown once; scores count {} (none), {} (inform), {} (act)",
+        policy.recall.max_share_per_principal,
+        policy.recall.near_duplicates,
+        policy.recall.weight(Authority::None),
+        policy.recall.weight(Authority::Inform),
+        policy.recall.weight(Authority::Act),
     ))?;
     let actions = explain_actions(policy);
     if !actions.is_empty() {

@@ -10,7 +10,7 @@ use memwarden::{
     Channel, Depth, Handle, Namespace, Query, RecordId, Retrieval, Reveal, Role, Status, WardenError,
     WriteOptions,
 };
-use memwarden_core::{ContextId, Digest};
+use memwarden_core::{Authority, ContextId, Digest};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -275,6 +275,10 @@ struct RecallParams {
     query: String,
     k: Option<usize>,
     kind: Option<String>,
+    since: Option<wire::TimeIn>,
+    until: Option<wire::TimeIn>,
+    principal: Option<String>,
+    authority: Option<String>,
     retrieval: Option<String>,
 }
 
@@ -347,15 +351,9 @@ fn remember(handle: &Handle, default: &Namespace, params: &str) -> Answer {
 fn recall(handle: &Handle, default: &Namespace, params: &str) -> Answer {
     let params: RecallParams = read(params)?;
     let namespace = namespace(default, params.namespace.as_deref())?;
-    let retrieval = match params.retrieval.as_deref() {
-        None | Some("lexical") => Retrieval::Lexical,
-        Some("levenshtein") => Retrieval::Levenshtein,
-        Some(other) => {
-            let other = wire::short(other);
-            return Err(Refused::Params(format!(
-                "`retrieval` is `{other}`: expected lexical or levenshtein"
-            )));
-        }
+    let time = |given: Option<wire::TimeIn>| {
+        let read = given.map(|time| time.read()).transpose();
+        read.map_err(Refused::Params)
     };
     let query = Query {
         k: params.k.unwrap_or(10),
@@ -364,10 +362,45 @@ fn recall(handle: &Handle, default: &Namespace, params: &str) -> Answer {
             .as_deref()
             .map(|text| parse("kind", text))
             .transpose()?,
-        retrieval,
+        since: time(params.since)?,
+        until: time(params.until)?,
+        principal: params
+            .principal
+            .as_deref()
+            .map(|text| parse("principal", text))
+            .transpose()?,
+        authority: named(
+            "authority",
+            params.authority.as_deref(),
+            &Authority::ALL,
+            Authority::as_str,
+        )?,
+        retrieval: named(
+            "retrieval",
+            params.retrieval.as_deref(),
+            &Retrieval::ALL,
+            Retrieval::as_str,
+        )?
+        .unwrap_or_default(),
         ..Query::new(params.query)
     };
     Ok(wire::recall(&handle.recall(&namespace, &query)?))
+}
+
+/// The one of `all` that has this name.
+fn named<T: Copy>(
+    field: &str,
+    given: Option<&str>,
+    all: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Result<Option<T>, Refused> {
+    let Some(given) = given else { return Ok(None) };
+    let found = all.iter().copied().find(|one| name(*one) == given);
+    found.map(Some).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|one| name(*one)).collect();
+        let given = wire::short(given);
+        Refused::Params(format!("`{field}` is `{given}`: expected {}", names.join(", ")))
+    })
 }
 
 fn list(handle: &Handle, default: &Namespace, params: &str) -> Answer {

@@ -284,6 +284,12 @@ fn shares(was: RecallRule, is: RecallRule) -> impl Iterator<Item = String> {
         ("near_duplicates", was.near_duplicates, is.near_duplicates),
     ]
     .into_iter()
+    .chain(
+        ["trust.none", "trust.inform"]
+            .into_iter()
+            .zip(was.trust.into_iter().zip(is.trust))
+            .map(|(key, (was, is))| (key, was, is)),
+    )
     .filter(|(_, was, is)| is > was)
     .map(|(key, was, is)| format!("recall: {key} raised from {} to {}", decimal(was), decimal(is)))
 }

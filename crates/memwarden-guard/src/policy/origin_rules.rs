@@ -5,6 +5,7 @@
 
 use super::document::{Item, one_of};
 use super::error::PolicyError;
+use crate::layers::decimal;
 use memwarden_core::{ActionClass, ActionRule, Echoes, RecallRule, Requirement, ToolRule};
 use std::collections::BTreeMap;
 
@@ -32,7 +33,8 @@ const CLASSES: [ActionClass; 3] = [
     ActionClass::Sensitive,
     ActionClass::HighImpact,
 ];
-const RECALL_KEYS: [&str; 2] = ["max_share_per_principal", "near_duplicates"];
+const RECALL_KEYS: [&str; 3] = ["max_share_per_principal", "near_duplicates", "trust"];
+const TRUST_KEYS: [&str; 3] = ["none", "inform", "act"];
 const TOOL_KEYS: [&str; 2] = ["trust", "echoes"];
 const ACTION_KEYS: [&str; 4] = ["tool", "class", "control", "requires"];
 const REQUIREMENT_KEYS: [&str; 4] = ["step", "subject", "max_age", "same_context"];
@@ -58,6 +60,10 @@ pub(super) fn endorsers(item: &Item<'_>, text: &str) -> Result<u32, PolicyError>
 pub(super) fn recall(item: &Item<'_>, text: &str) -> Result<RecallRule, PolicyError> {
     let mut rule = RecallRule::default();
     for item in item.table(text)? {
+        if item.name == "trust" {
+            rule.trust = trust(&item, text)?;
+            continue;
+        }
         let value = match item.name {
             "max_share_per_principal" => &mut rule.max_share_per_principal,
             "near_duplicates" => &mut rule.near_duplicates,
@@ -70,6 +76,27 @@ pub(super) fn recall(item: &Item<'_>, text: &str) -> Result<RecallRule, PolicyEr
         *value = given;
     }
     Ok(rule)
+}
+
+/// `[recall.trust]`: the weights of a score by authority, which never fall as authority rises.
+fn trust(item: &Item<'_>, text: &str) -> Result<[u32; 3], PolicyError> {
+    let mut weights = RecallRule::default().trust;
+    for item in item.table(text)? {
+        let known = TRUST_KEYS.iter().position(|key| *key == item.name);
+        let Some(weight) = known.and_then(|at| weights.get_mut(at)) else {
+            return Err(item.unknown(&TRUST_KEYS));
+        };
+        *weight = item.hundredths()?;
+        if *weight > 100 {
+            return Err(item.refuse_type("a weight from 0 to 1 with at most two decimals"));
+        }
+    }
+    if !weights.is_sorted() {
+        let [none, inform, act] = weights.map(decimal);
+        let given = format!("none {none}, inform {inform}, act {act}");
+        return Err(item.refuse_value(&given, "weights that do not fall as authority rises"));
+    }
+    Ok(weights)
 }
 
 /// `[tool.NAME]`: what the administrator says about each tool.

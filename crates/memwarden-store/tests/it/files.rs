@@ -74,7 +74,7 @@ fn a_file_of_another_program_is_foreign_and_left_alone() {
     let foreign = open_changed("PRAGMA application_id = 7");
     assert!(matches!(foreign, StoreError::Foreign { .. }), "{foreign}");
     let newer = open_changed("PRAGMA user_version = 99");
-    assert!(newer.to_string().contains("version 99: expected 1"), "{newer}");
+    assert!(newer.to_string().contains("version 99: expected 2"), "{newer}");
 }
 
 #[test]

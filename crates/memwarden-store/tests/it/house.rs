@@ -137,6 +137,7 @@ pub fn any(namespace: NamespaceId) -> Search<'static> {
     Search {
         namespace,
         retrieval: Retrieval::Lexical,
+        vector: None,
         query: "",
         limit: 10,
         common_above: 1_000,
@@ -186,6 +187,7 @@ pub fn write(n: u32, namespace: NamespaceId, entry: Entry, status: Status) -> Dr
             salt: Salt::from_bytes([3; 32]),
             verdict: Verdict::Admit,
             findings: None,
+            vector: None,
             status,
         })),
     }

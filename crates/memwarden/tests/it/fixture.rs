@@ -8,6 +8,7 @@ use memwarden::{
     Clock, Entry, Handle, Namespace, Options, Places, Query, RecordId, Role, Status, Warden, WardenError,
 };
 use memwarden_core::Timestamp;
+use memwarden_core::encode::{Embedding, Encode, EncodeError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +45,44 @@ impl Clock for TestClock {
     }
 }
 
+/// An encoder of eight meanings: each word of a group moves a text in one direction, and any other word in a
+/// direction of its own length.
+#[derive(Debug, Clone, Copy)]
+pub struct Meanings(pub &'static str);
+
+impl Encode for Meanings {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn dimensions(&self) -> usize {
+        8
+    }
+
+    fn encode(&self, texts: &[&str]) -> Result<Vec<Embedding>, EncodeError> {
+        const GROUPS: [&[&str]; 8] = [
+            &["ship", "vessel", "boat", "ferry"],
+            &["harbor", "port", "quay"],
+            &["dawn", "morning", "sunrise"],
+            &["crane", "hoist"],
+            &["paid", "invoice", "money"],
+            &["captain", "pilot"],
+            &["storm", "gale"],
+            &["cargo", "freight"],
+        ];
+        let vector = |text: &&str| {
+            let mut vector = [0.0; 8];
+            for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()) {
+                for (group, value) in GROUPS.iter().zip(&mut vector) {
+                    *value += f32::from(u8::from(group.contains(&word)));
+                }
+            }
+            Embedding::quantize(&vector)
+        };
+        texts.iter().map(vector).collect()
+    }
+}
+
 pub const START: u64 = 1_800_000_000_000_000;
 
 pub struct Fixture {
@@ -77,6 +116,15 @@ impl Fixture {
             clock,
             ..Options::default()
         }
+    }
+
+    /// Opens the store with an encoder that tells a few words of the sea by their meaning.
+    pub fn open_with_vectors(&self, encoder: Meanings) -> Arc<Warden> {
+        let options = Options {
+            encoder: Some(Arc::new(encoder)),
+            ..self.options()
+        };
+        Warden::open_with(&self.places, &options).unwrap()
     }
 
     pub fn try_open(&self) -> Result<Arc<Warden>, WardenError> {

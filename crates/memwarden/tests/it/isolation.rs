@@ -1,6 +1,6 @@
 //! Invariant 2: nothing outside of a namespace, and nothing out of sight in it, moves a score or an order.
 
-use crate::fixture::{Fixture, keep, ns};
+use crate::fixture::{Fixture, Meanings, keep, ns};
 use memwarden::{
     Entry, Handle, Kind, Query, RecordId, Retrieval, Role, Status, TraceType, WardenError, WriteOptions,
 };
@@ -8,7 +8,7 @@ use memwarden::{
 /// Ids and exact scores of every way to ask.
 fn answers(agent: &Handle) -> Vec<Vec<(RecordId, u64)>> {
     let mut all = Vec::new();
-    for retrieval in [Retrieval::Lexical, Retrieval::Levenshtein] {
+    for retrieval in Retrieval::ALL {
         for (words, kind) in [
             ("harbor", None),
             ("harbor dawn crane", None),
@@ -16,10 +16,10 @@ fn answers(agent: &Handle) -> Vec<Vec<(RecordId, u64)>> {
             ("why the crane", Some(Kind::Reasoning)),
         ] {
             let query = Query {
-                text: words.to_owned(),
                 k: 20,
                 kind,
                 retrieval,
+                ..Query::new(words)
             };
             let hits = agent.recall(&ns("a"), &query).unwrap().hits;
             all.push(
@@ -43,7 +43,7 @@ fn reasoning(text: &str) -> Entry {
 #[test]
 fn writes_elsewhere_and_records_out_of_sight_change_no_score_and_no_order() {
     let fixture = Fixture::new("off");
-    let warden = fixture.open();
+    let warden = fixture.open_with_vectors(Meanings("meanings"));
     let agent = fixture.handle(&warden, Role::Agent);
     let owner = fixture.handle(&warden, Role::Owner);
     for i in 0..30 {
@@ -87,7 +87,7 @@ fn writes_elsewhere_and_records_out_of_sight_change_no_score_and_no_order() {
     }
     assert_eq!(answers(&agent), before, "retired records");
     drop((agent, owner, warden));
-    let warden = fixture.open();
+    let warden = fixture.open_with_vectors(Meanings("meanings"));
     assert_eq!(
         answers(&fixture.handle(&warden, Role::Agent)),
         before,

@@ -15,6 +15,7 @@ mod concurrency;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
 mod handles;
+mod hybrid;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
 mod indexes;

@@ -1,0 +1,235 @@
+//! Which vectors of a list are nearest to another: all are compared, in integers.
+//!
+//! For: the order. Not for: which records may be seen (`vectors`). An index that is right only most of the time
+//! would make an answer depend on the order in which it grew, and a replay must give the same answer.
+
+use memwarden_core::encode::{Embedding, dot_i8};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// How many of the nearest are compared once more with the query as it was before rounding.
+pub(crate) const RERANKED: usize = 50;
+
+/// A row and how near its vector is: the cosine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Near {
+    pub(crate) row: i64,
+    pub(crate) cosine: f32,
+}
+
+/// Looks for vectors near to another.
+///
+/// An implementation MUST answer in the order of [`in_order`], and the same for the same vectors whatever the
+/// order in which they were put in, or [`crate::SqliteStore`] no longer keeps what it promises.
+pub(crate) trait NearestVectors: Send + Sync {
+    /// Puts a vector in, after all those with smaller row numbers.
+    fn put(&mut self, row: i64, vector: &Embedding);
+
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// The `limit` nearest by rounded vectors, best first.
+    fn nearest(&self, query: &[f32], limit: usize) -> Vec<Near>;
+
+    /// Puts those that are to be shown in their final order: the first [`RERANKED`] are compared with the query as
+    /// it was. Whoever leaves records out does so before, or those left out would decide which ones these are.
+    fn rerank(&self, query: &[f32], near: &mut [Near]);
+}
+
+/// Best first, and of equally near ones the older first.
+pub(crate) fn in_order(a: &Near, b: &Near) -> std::cmp::Ordering {
+    b.cosine.total_cmp(&a.cosine).then(a.row.cmp(&b.row))
+}
+
+/// Compares with every vector: 256 bytes and a scale for each.
+#[derive(Debug, Default)]
+pub(crate) struct Exact {
+    dimensions: usize,
+    rows: Vec<i64>,
+    scales: Vec<f32>,
+    values: Vec<i8>,
+}
+
+impl NearestVectors for Exact {
+    fn put(&mut self, row: i64, vector: &Embedding) {
+        if self.rows.is_empty() {
+            self.dimensions = vector.dimensions();
+        }
+        if vector.dimensions() != self.dimensions || vector.is_zero() {
+            // Nothing is near to a text in which there was nothing to find.
+            return;
+        }
+        self.rows.push(row);
+        self.scales.push(vector.scale());
+        self.values.extend_from_slice(vector.values());
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn nearest(&self, query: &[f32], limit: usize) -> Vec<Near> {
+        let Ok(rounded) = Embedding::quantize(query) else {
+            return Vec::new();
+        };
+        if rounded.dimensions() != self.dimensions || rounded.is_zero() || limit == 0 {
+            return Vec::new();
+        }
+        let mut best: BinaryHeap<Reverse<Scored>> = BinaryHeap::with_capacity(limit + 1);
+        // What is not better than this has no place.
+        let mut worst = f32::NEG_INFINITY;
+        let vectors = self.values.chunks_exact(self.dimensions).zip(&self.scales);
+        for (at, (values, scale)) in vectors.enumerate() {
+            let score = dot(rounded.values(), values) * scale;
+            if score <= worst {
+                continue;
+            }
+            best.push(Reverse(Scored { score, at }));
+            if best.len() > limit {
+                best.pop();
+            }
+            if best.len() == limit {
+                worst = best.peek().map_or(worst, |Reverse(scored)| scored.score);
+            }
+        }
+        best.into_sorted_vec()
+            .into_iter()
+            .filter_map(|Reverse(Scored { score, at })| {
+                Some(Near {
+                    row: *self.rows.get(at)?,
+                    cosine: score * rounded.scale(),
+                })
+            })
+            .collect()
+    }
+
+    fn rerank(&self, query: &[f32], near: &mut [Near]) {
+        let length = query.iter().map(|value| value * value).sum::<f32>().sqrt();
+        let first = near.len().min(RERANKED);
+        let Some(first) = near.get_mut(..first) else {
+            return;
+        };
+        for found in first.iter_mut() {
+            if let Some((values, scale)) = self.vector(found.row) {
+                let sum: f32 = query
+                    .iter()
+                    .zip(values)
+                    .map(|(query, value)| query * f32::from(*value))
+                    .sum();
+                found.cosine = sum * scale / length;
+            }
+        }
+        first.sort_by(in_order);
+    }
+}
+
+impl Exact {
+    fn vector(&self, row: i64) -> Option<(&[i8], f32)> {
+        let at = self.rows.binary_search(&row).ok()?;
+        let values = self
+            .values
+            .get(at * self.dimensions..(at + 1) * self.dimensions)?;
+        Some((values, *self.scales.get(at)?))
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a sum of 256 products of bytes is below 2^23"
+)]
+fn dot(a: &[i8], b: &[i8]) -> f32 {
+    dot_i8(a, b) as f32
+}
+
+/// Greater is better; of equal scores the one that was put in earlier is.
+#[derive(Debug, PartialEq)]
+struct Scored {
+    score: f32,
+    at: usize,
+}
+
+impl Eq for Scored {}
+
+impl PartialOrd for Scored {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Scored {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.score
+            .total_cmp(&other.score)
+            .then_with(|| other.at.cmp(&self.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn filled(vectors: &[Vec<f32>]) -> Exact {
+        let mut exact = Exact::default();
+        for (row, vector) in vectors.iter().enumerate() {
+            exact.put(
+                i64::try_from(row).unwrap() * 3,
+                &Embedding::quantize(vector).unwrap(),
+            );
+        }
+        exact
+    }
+
+    proptest! {
+        #[test]
+        fn the_nearest_are_those_that_a_comparison_of_all_finds(
+            vectors in prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 8), 1..60),
+            query in prop::collection::vec(-1.0f32..1.0, 8),
+            limit in 1usize..20,
+        ) {
+            prop_assume!(query.iter().any(|value| value.abs() > 0.1));
+            let exact = filled(&vectors);
+            let rounded = Embedding::quantize(&query).unwrap();
+            let mut all: Vec<Near> = vectors
+                .iter()
+                .enumerate()
+                .map(|(row, vector)| (row, Embedding::quantize(vector).unwrap()))
+                .filter(|(_, vector)| !vector.is_zero())
+                .map(|(row, vector)| Near {
+                    row: i64::try_from(row).unwrap() * 3,
+                    cosine: vector.dot(&rounded),
+                })
+                .collect();
+            all.sort_by(in_order);
+            let mut found = exact.nearest(&query, limit);
+            exact.rerank(&query, &mut found);
+            prop_assert_eq!(found.len(), limit.min(all.len()));
+            for (found, expected) in found.iter().zip(&all) {
+                // Rounding the query moves a cosine, and with it neighbors, by very little.
+                prop_assert!((found.cosine - expected.cosine).abs() < 0.02);
+            }
+            prop_assert!(found.is_sorted_by(|a, b| in_order(a, b).is_le()));
+        }
+
+        #[test]
+        fn more_places_change_nothing_in_front_of_them(
+            vectors in prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 4), 60..90),
+            query in prop::collection::vec(0.1f32..1.0, 4),
+        ) {
+            let exact = filled(&vectors);
+            let (mut few, mut many) = (exact.nearest(&query, RERANKED), exact.nearest(&query, RERANKED + 9));
+            exact.rerank(&query, &mut few);
+            exact.rerank(&query, &mut many);
+            prop_assert_eq!(&few[..], &many[..RERANKED]);
+        }
+    }
+
+    #[test]
+    fn nothing_is_near_to_nothing() {
+        let exact = filled(&[vec![0.0, 0.0], vec![1.0, 0.0]]);
+        assert_eq!(exact.len(), 1);
+        assert!(exact.nearest(&[0.0, 0.0], 5).is_empty());
+        assert!(exact.nearest(&[1.0, 0.0, 0.0], 5).is_empty());
+        assert!(exact.nearest(&[f32::NAN, 0.0], 5).is_empty());
+    }
+}
