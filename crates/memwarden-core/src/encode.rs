@@ -224,13 +224,32 @@ impl fmt::Debug for Embedding {
 /// The integer dot product of two vectors of signed bytes, over the components that both have. Exact for up to
 /// 131,071 components; the sum of more may wrap.
 ///
-/// It is written so that the compiler makes vector instructions of it, which it does not where additions are
-/// checked for overflow.
+/// Runs on the widest vector instructions that the processor has, chosen when first called: integers add up to
+/// the same in any order.
 #[must_use]
 pub fn dot_i8(left: &[i8], right: &[i8]) -> i32 {
-    left.iter().zip(right).fold(0, |sum: i32, (left, right)| {
-        sum.wrapping_add(i32::from(i16::from(*left).wrapping_mul(i16::from(*right))))
-    })
+    pulp::Arch::new().dispatch(Dot { left, right })
+}
+
+/// [`dot_i8`] as what `pulp` compiles once for each kind of processor.
+struct Dot<'a> {
+    left: &'a [i8],
+    right: &'a [i8],
+}
+
+impl pulp::NullaryFnOnce for Dot<'_> {
+    type Output = i32;
+
+    // Additions that are checked for overflow are not turned into vector instructions.
+    #[inline(always)]
+    fn call(self) -> i32 {
+        self.left
+            .iter()
+            .zip(self.right)
+            .fold(0, |sum: i32, (left, right)| {
+                sum.wrapping_add(i32::from(*left).wrapping_mul(i32::from(*right)))
+            })
+    }
 }
 
 const fn check_dimensions(given: usize) -> Result<(), EncodeError> {
