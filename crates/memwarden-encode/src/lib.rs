@@ -14,7 +14,8 @@ use std::sync::LazyLock;
 /// table followed by its tokenizer. Another table has another name.
 pub const EMBEDDED: &str = "static-minilm-l6-v2-256-ab18f8680e72bec9";
 
-const DIMENSIONS: usize = 256;
+/// Components of its vectors.
+pub const DIMENSIONS: usize = 256;
 
 static TABLE: &[u8] = include_bytes!("../data/table.safetensors");
 static TOKENIZER: &[u8] = include_bytes!("../data/tokenizer.json");
@@ -86,6 +87,10 @@ impl Encode for StaticEncoder {
             .iter()
             .map(|text| Embedding::quantize(&self.mean(text)))
             .collect()
+    }
+
+    fn encode_query(&self, text: &str) -> Result<Vec<f32>, EncodeError> {
+        Ok(self.mean(text))
     }
 }
 

@@ -34,7 +34,8 @@ pub struct Options {
     pub limits: Limits,
     /// The tenant whose log is used.
     pub tenant: String,
-    /// What turns texts into vectors; without one, recall goes by words alone.
+    /// What turns texts into vectors, the built-in encoder unless another is given; without one, recall goes by
+    /// words alone.
     pub encoder: Option<Arc<dyn Encode>>,
     /// What a measurement switches off; everything is on by default.
     pub mechanisms: Mechanisms,
@@ -58,7 +59,7 @@ impl Default for Options {
             clock: Arc::new(SystemClock),
             limits: Limits::default(),
             tenant: DEFAULT_TENANT.to_owned(),
-            encoder: None,
+            encoder: Some(crate::built_in_encoder()),
             mechanisms: Mechanisms::default(),
             commit_probe: None,
         }

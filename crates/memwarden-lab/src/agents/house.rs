@@ -80,6 +80,8 @@ impl House {
         let options = Options {
             clock: shared,
             mechanisms,
+            // The published agents retrieve by words.
+            encoder: None,
             ..Options::default()
         };
         let warden = Warden::open_with(&places, &options)?;

@@ -170,7 +170,12 @@ fn store(directory: &Path, policy: &str) -> Result<(Arc<Warden>, Handle), DemoEr
         directory.join("witness"),
     );
     let made = Warden::init(&places, &preset)?;
-    let warden = Warden::open_with(&places, &Options::default())?;
+    // The published agents retrieve by words.
+    let options = Options {
+        encoder: None,
+        ..Options::default()
+    };
+    let warden = Warden::open_with(&places, &options)?;
     let owner = warden.handle(&made.credential(Role::Owner)?)?;
     Ok((warden, owner))
 }

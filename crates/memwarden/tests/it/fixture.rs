@@ -114,6 +114,7 @@ impl Fixture {
         let clock: Arc<dyn Clock> = self.clock.clone();
         Options {
             clock,
+            encoder: None,
             ..Options::default()
         }
     }
