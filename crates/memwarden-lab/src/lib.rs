@@ -7,6 +7,7 @@ pub mod agents;
 pub mod demo;
 pub mod farma;
 mod parallel;
+pub mod recall_eval;
 pub mod report;
 mod split_mix;
 
