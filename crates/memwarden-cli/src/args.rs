@@ -67,6 +67,9 @@ pub enum Command {
         #[arg(required = true)]
         paths: Vec<PathBuf>,
     },
+    /// Measure on your own data
+    #[command(subcommand)]
+    Eval(EvalCommand),
     #[command(flatten)]
     Gate(GateCommand),
     /// Review what was kept out
@@ -305,6 +308,19 @@ pub struct Remember {
     /// The record that it replaces
     #[arg(long, value_name = "RECORD")]
     pub supersedes: Option<RecordId>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum EvalCommand {
+    /// How much of the evidence for questions about dialogues each way of recall finds
+    Recall {
+        /// Dialogues with questions and the turns that answer them, in the format of LoCoMo
+        file: PathBuf,
+        /// Another encoder: a directory with model.safetensors, tokenizer.json and config.json of a static model
+        /// (Model2Vec) [default: the built-in one]
+        #[arg(long, value_name = "DIRECTORY")]
+        encoder: Option<PathBuf>,
+    },
 }
 
 /// What to look for, and where it may come from.

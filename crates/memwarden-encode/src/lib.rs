@@ -5,10 +5,12 @@
 //! cannot tell apart: it finds what is about the same things, but not who did what to whom, nor whether it was
 //! denied. Searching is the store's work, not this room's.
 
-use memwarden_core::encode::{Embedding, Encode, EncodeError};
+use memwarden_core::Digest;
+use memwarden_core::encode::{Embedding, Encode, EncodeError, MAX_DIMENSIONS};
 use model2vec_rs::model::StaticModel;
 use std::fmt;
-use std::sync::LazyLock;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
 /// The name of the embedded encoder: method, teacher, dimensions, and the first 16 digits of the SHA-256 of its
 /// table followed by its tokenizer. Another table has another name.
@@ -49,6 +51,8 @@ static MODEL: LazyLock<Result<StaticModel, EncodeError>> = LazyLock::new(|| {
 #[derive(Clone)]
 pub struct StaticEncoder {
     model: StaticModel,
+    name: Arc<str>,
+    dimensions: usize,
 }
 
 impl StaticEncoder {
@@ -58,9 +62,47 @@ impl StaticEncoder {
     /// [`EncodeError::Failed`] if the embedded files do not belong together, which a test of this crate rules out.
     pub fn embedded() -> Result<Self, EncodeError> {
         match &*MODEL {
-            Ok(model) => Ok(Self { model: model.clone() }),
+            Ok(model) => Ok(Self {
+                model: model.clone(),
+                name: Arc::from(EMBEDDED),
+                dimensions: DIMENSIONS,
+            }),
             Err(error) => Err(error.clone()),
         }
+    }
+
+    /// Another static model: `model.safetensors`, `tokenizer.json` and `config.json` of a directory, as Model2Vec
+    /// writes them. Its name holds the first 16 digits of the SHA-256 of table and tokenizer.
+    ///
+    /// # Errors
+    /// [`EncodeError::Failed`], which names the file.
+    pub fn load(directory: &Path) -> Result<Self, EncodeError> {
+        let failed = |reason: String| EncodeError::Failed {
+            encoder: directory.display().to_string(),
+            reason,
+        };
+        let read = |name: &str| {
+            let path = directory.join(name);
+            std::fs::read(&path).map_err(|error| failed(format!("`{name}`: {error}")))
+        };
+        let (table, tokenizer, config) = (
+            read("model.safetensors")?,
+            read("tokenizer.json")?,
+            read("config.json")?,
+        );
+        let model = StaticModel::from_bytes(&tokenizer, &table, &config, None)
+            .map_err(|error| failed(format!("{error:#}")))?;
+        let dimensions = model.encode_single("a").len();
+        if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
+            return Err(EncodeError::Dimensions { given: dimensions });
+        }
+        let digest = Digest::of(&[table, tokenizer].concat()).to_string();
+        let digits: String = digest.chars().take(16).collect();
+        Ok(Self {
+            model,
+            name: format!("static-{dimensions}-{digits}").into(),
+            dimensions,
+        })
     }
 
     fn mean(&self, text: &str) -> Vec<f32> {
@@ -75,11 +117,11 @@ impl StaticEncoder {
 
 impl Encode for StaticEncoder {
     fn name(&self) -> &str {
-        EMBEDDED
+        &self.name
     }
 
     fn dimensions(&self) -> usize {
-        DIMENSIONS
+        self.dimensions
     }
 
     fn encode(&self, texts: &[&str]) -> Result<Vec<Embedding>, EncodeError> {
@@ -96,6 +138,6 @@ impl Encode for StaticEncoder {
 
 impl fmt::Debug for StaticEncoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StaticEncoder({EMBEDDED})")
+        write!(f, "StaticEncoder({})", self.name)
     }
 }

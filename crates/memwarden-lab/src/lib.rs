@@ -8,6 +8,7 @@ pub mod demo;
 pub mod farma;
 mod parallel;
 pub mod recall_eval;
+pub mod recall_methods;
 pub mod report;
 mod split_mix;
 

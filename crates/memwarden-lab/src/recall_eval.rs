@@ -89,6 +89,19 @@ pub enum Category {
     SingleHop,
 }
 
+impl Category {
+    /// The name used in output.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MultiHop => "multi-hop",
+            Self::Temporal => "temporal",
+            Self::OpenDomain => "open-domain",
+            Self::SingleHop => "single-hop",
+        }
+    }
+}
+
 /// A method of recall: it is given a dialogue's turns, then asked about it.
 pub trait Recall {
     /// Forgets the last dialogue and remembers this one.

@@ -2,6 +2,7 @@
 
 use memwarden_core::encode::{Embedding, Encode, EncodeError};
 use memwarden_encode::{EMBEDDED, StaticEncoder};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The built-in encoder. Its table is read by the first text: a command that neither writes nor looks for text
@@ -9,6 +10,14 @@ use std::sync::Arc;
 #[must_use]
 pub fn built_in_encoder() -> Arc<dyn Encode> {
     Arc::new(BuiltIn)
+}
+
+/// A static model (Model2Vec) in a directory of the user's own.
+///
+/// # Errors
+/// A directory that does not hold one.
+pub fn encoder_from(directory: &Path) -> Result<Arc<dyn Encode>, EncodeError> {
+    Ok(Arc::new(StaticEncoder::load(directory)?))
 }
 
 #[derive(Debug)]

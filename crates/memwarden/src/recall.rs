@@ -26,6 +26,16 @@ const COMMON_FLOOR: u64 = 100;
 /// vector. Between unrelated texts the built-in encoder's cosine is mostly below 0.2 (measured on LoCoMo).
 const LEAST_COSINE: f32 = 0.25;
 
+/// What happens to words of a query that many records have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CommonTerms {
+    /// They leave the query while a rarer one remains: in more than 1 % of the namespace and more than 100 records.
+    #[default]
+    Dropped,
+    /// They stay, at the price of a slower search.
+    Kept,
+}
+
 /// What to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
@@ -45,6 +55,8 @@ pub struct Query {
     pub authority: Option<Authority>,
     /// How to look. Without an encoder, hybrid recall goes by words alone.
     pub retrieval: Retrieval,
+    /// What happens to words that many records have.
+    pub common_terms: CommonTerms,
 }
 
 impl Query {
@@ -60,6 +72,7 @@ impl Query {
             principal: None,
             authority: None,
             retrieval: Retrieval::Hybrid,
+            common_terms: CommonTerms::Dropped,
         }
     }
 
@@ -271,7 +284,10 @@ impl Handle {
                 at_least: LEAST_COSINE,
             }),
             limit,
-            common_above: (active / COMMON_SHARE_DIVISOR).max(COMMON_FLOOR),
+            common_above: match query.common_terms {
+                CommonTerms::Dropped => (active / COMMON_SHARE_DIVISOR).max(COMMON_FLOOR),
+                CommonTerms::Kept => u64::MAX,
+            },
             kind: query.kind,
             without,
         };

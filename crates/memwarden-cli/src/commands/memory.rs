@@ -133,7 +133,6 @@ fn entry(args: &Remember) -> Result<Entry, Failure> {
 pub(super) fn recall(global: &Global, wanted: &args::Recall) -> Result<Outcome, Failure> {
     let handle = session::handle(global, Role::Agent)?;
     let query = Query {
-        text: wanted.query.clone(),
         k: wanted.k,
         kind: wanted.kind,
         since: wanted.since.map(wire::from_jiff),
@@ -150,6 +149,7 @@ pub(super) fn recall(global: &Global, wanted: &args::Recall) -> Result<Outcome, 
             RetrievalArg::Vector => Retrieval::Vector,
             RetrievalArg::Levenshtein => Retrieval::Levenshtein,
         },
+        ..Query::new(wanted.query.clone())
     };
     let recalled = handle.recall(&global.namespace, &query)?;
     if global.json {

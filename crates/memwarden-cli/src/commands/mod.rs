@@ -1,6 +1,7 @@
 //! One function for each verb: open, do, print.
 
 mod demo;
+mod eval;
 mod gate;
 mod ledger;
 mod memory;
@@ -23,6 +24,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Remember(entry) => memory::remember(global, entry),
         Command::Recall(wanted) => memory::recall(global, wanted),
         Command::Import { paths } => import::run(global, paths),
+        Command::Eval(command) => eval::run(global, command),
         Command::Gate(command) => gate::run(global, command),
         Command::Quarantine(command) => quarantine::run(global, command),
         Command::Retire { record, reason } => quarantine::retire(global, *record, reason),
