@@ -22,8 +22,9 @@ const MAX_QUERY_BYTES: usize = 65_536;
 const COMMON_SHARE_DIVISOR: u64 = 100;
 /// A term in at most this many records is never common, or small stores would lose their words.
 const COMMON_FLOOR: u64 = 100;
-/// A record whose vector is farther from the query than this has nothing to do with it and is not found by its
-/// vector. Between unrelated texts the built-in encoder's cosine is mostly below 0.2 (measured on LoCoMo).
+/// A record whose vector is farther from the query than this is not found by its vector, or a store of a few records
+/// would answer every query with all of them. It leaves out only what has nothing in common with the query: with
+/// the built-in encoder, LoCoMo's questions lie at 0.38 from turns picked at random (median; 5 % below 0.24).
 const LEAST_COSINE: f32 = 0.25;
 
 /// What happens to words of a query that many records have.

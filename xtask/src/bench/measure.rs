@@ -18,6 +18,8 @@ pub(super) enum Unit {
     PerSecond,
     /// Milliseconds.
     Milliseconds,
+    /// Nanoseconds.
+    Nanoseconds,
     /// Parts of one.
     Share,
     /// Ours over theirs.
@@ -38,6 +40,11 @@ impl Rounds {
         self.at(self.values.len() / 2)
     }
 
+    /// The value that 99 of 100 do not exceed.
+    pub(super) fn p99(&self) -> f64 {
+        self.at((self.values.len() * 99).div_ceil(100).saturating_sub(1))
+    }
+
     /// `min / median / max` with the unit.
     pub(super) fn show(&self) -> String {
         let [min, median, max] = [
@@ -56,6 +63,7 @@ impl Unit {
             Self::PerSecond => format!("{value:.0}"),
             Self::Milliseconds if value >= 100.0 => format!("{value:.0}"),
             Self::Milliseconds => format!("{value:.3}"),
+            Self::Nanoseconds => format!("{value:.1}"),
             Self::Share => format!("{:.1}", value * 100.0),
             Self::Ratio => format!("{value:.2}"),
         }
@@ -65,6 +73,7 @@ impl Unit {
         match self {
             Self::PerSecond => " /s",
             Self::Milliseconds => " ms",
+            Self::Nanoseconds => " ns",
             Self::Share => " %",
             Self::Ratio => "",
         }

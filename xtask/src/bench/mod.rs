@@ -11,6 +11,7 @@ mod measure;
 mod page;
 mod reads;
 mod recall;
+mod scale;
 mod writes;
 
 pub(crate) use recall::{WorkerArguments, work};
@@ -62,11 +63,16 @@ enum Part {
     Many,
     /// Deciding an action, and recall in a context
     Gate,
+    /// Turning texts into vectors
+    Encode,
+    /// Stores of a thousand to a million records
+    Scale,
 }
 
 /// What all parts work with.
 struct Bench<'a> {
     trial: &'a Path,
+    base: Option<&'a Path>,
     texts: Texts,
     rounds: u32,
     quick: bool,
@@ -78,14 +84,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     let trial = scratch::directory(arguments.dir.as_deref())?;
     let bench = Bench {
         trial: trial.path(),
+        base: arguments.dir.as_deref(),
         texts: Texts::new(1),
         rounds: arguments.rounds,
         quick: arguments.quick,
     };
     let wants = |part| arguments.only.is_empty() || arguments.only.contains(&part);
-    eprintln!("bench: filling a store with {RECORDS} records");
-    bench.fill()?;
     let mut figures: Vec<Figure> = Vec::new();
+    if wants(Part::Encode) {
+        figures.push(bench.encode()?);
+    }
+    if wants(Part::Scale) {
+        let picture = arguments.out.as_ref().map(|out| {
+            let page = scratch::workspace().join(out);
+            page.with_extension("svg")
+        });
+        figures.extend(bench.scale(picture.as_deref())?);
+    }
+    let without = [Part::Encode, Part::Scale];
+    if arguments.only.is_empty() || arguments.only.iter().any(|part| !without.contains(part)) {
+        eprintln!("bench: filling a store with {RECORDS} records");
+        bench.fill()?;
+    }
     if wants(Part::Open) {
         figures.push(bench.open()?);
     }

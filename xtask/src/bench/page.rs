@@ -29,7 +29,7 @@ pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments, load
          - date: {date}\n\
          - commit: {commit}\n\
          - rounds: {rounds}{quick}\n\n\
-         {table}\n\n\
+         {table}\n\n{figure}\
          ## Bars\n\n{bars}\n\
          ## Method\n\n\
          Both sides of a line take turns in the same run on the same disk; a ratio is taken within a round, and \
@@ -43,14 +43,17 @@ pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments, load
            the same journal mode, `synchronous = FULL` and cache.\n\
          - **Many writers**: 64 threads that each call `remember` and wait for the answer, against one thread \
            that commits 64 rows at a time.\n\
-         - **Recall** under the default preset stands alone. Under `sentinel` (which screens again on reading) \
+         - **Recall** is hybrid: BM25 and vectors of 256 components, of which all are compared. Under the default \
+           preset it stands alone. Under `sentinel` (which screens again on reading) \
            and `off` (which does nothing else), two processes ask the same questions in turn; the second is built \
            with `unverified-reads`, which serves rows as they stand. Each question is asked several times and the \
            shortest times are compared. The share is what checking adds to the time without it; looking up the \
            head of the log, which both do, is counted as checking.\n\
+         - **Sizes**: one store grows under the preset `off`; at each size {scale}.\n\
          - **Open** verifies the whole log and compares every row with it. **Verify** replays leaves and tiles, \
            checks the signature, and compares all rows; `--deep` hashes every text and payload and compares the \
            search index.\n",
+        scale = "60 questions are asked and 200 texts written by one writer, and the median of each is shown",
         machine = machine::processor(),
         date = machine::today(),
         commit = machine::commit(),
@@ -61,6 +64,11 @@ pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments, load
             ""
         },
         table = rows(figures, ASCII_MARKDOWN),
+        figure = if path.with_extension("svg").exists() {
+            "![Median time by size of the store](benchmarks.svg)\n\n"
+        } else {
+            ""
+        },
     );
     std::fs::write(path, page)
         .into_diagnostic()
