@@ -6,6 +6,7 @@ mod bench;
 mod crash;
 mod deps;
 mod hammer;
+mod instructions;
 mod protocol;
 mod random;
 mod scratch;
@@ -47,6 +48,8 @@ enum Command {
     Hammer(hammer::Arguments),
     /// Measure against bare SQLite, side by side, and write docs/benchmarks.md
     Bench(bench::Arguments),
+    /// Count the instructions of three hot paths and check that none grew
+    Instructions(instructions::Arguments),
     /// The process that `crash` kills
     #[command(hide = true)]
     CrashWorker(crash::WorkerArguments),
@@ -56,6 +59,9 @@ enum Command {
     /// A process of `bench` that recalls
     #[command(hide = true)]
     RecallWorker(bench::WorkerArguments),
+    /// What `instructions` counts
+    #[command(hide = true)]
+    InstructionsWorker(instructions::WorkerArguments),
 }
 
 fn main() -> ExitCode {
@@ -64,9 +70,11 @@ fn main() -> ExitCode {
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Hammer(arguments) => hammer::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Instructions(arguments) => instructions::run(&arguments),
         Command::CrashWorker(arguments) => crash::work(&arguments),
         Command::HammerWorker(arguments) => hammer::work(&arguments),
         Command::RecallWorker(arguments) => bench::work(&arguments),
+        Command::InstructionsWorker(arguments) => instructions::work(&arguments),
     };
     match outcome {
         Ok(Outcome::Holds) => ExitCode::SUCCESS,

@@ -14,7 +14,8 @@ use std::time::Instant;
 
 const SIZES: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// The preset `off` with room for as many.
-const POLICY: &str = "name = \"scale\"\norigin = \"off\"\n[quota]\nrecords = 10_000_000\nbytes = 100_000_000_000\n";
+const POLICY: &str =
+    "name = \"scale\"\norigin = \"off\"\n[quota]\nrecords = 10_000_000\nbytes = 100_000_000_000\n";
 const WRITES: u64 = 200;
 const QUESTIONS: u64 = 60;
 /// Nanoseconds that one more vector may cost.
