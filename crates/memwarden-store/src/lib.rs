@@ -8,6 +8,8 @@
 //! façade's sealer). No clock is read except to give up waiting for another process.
 
 mod apply;
+#[cfg(feature = "approximate")]
+mod approximate;
 mod commit;
 mod connection;
 mod fault;

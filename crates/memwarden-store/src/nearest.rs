@@ -1,7 +1,8 @@
 //! Which vectors of a list are nearest to another: all are compared, in integers.
 //!
 //! For: the order. Not for: which records may be seen (`vectors`). An index that is right only most of the time
-//! would make an answer depend on the order in which it grew, and a replay must give the same answer.
+//! makes an answer depend on the order in which it grew, and a replay must give the same answer: so all are compared
+//! as long as that is fast enough.
 
 use memwarden_core::encode::{Embedding, dot_i8};
 use std::cmp::Reverse;
@@ -19,8 +20,9 @@ pub(crate) struct Near {
 
 /// Looks for vectors near to another.
 ///
-/// An implementation MUST answer in the order of [`in_order`], and the same for the same vectors whatever the
-/// order in which they were put in, or [`crate::SqliteStore`] no longer keeps what it promises.
+/// An implementation MUST answer in the order of [`in_order`], and the same whenever the same vectors are put in
+/// again in the order of their rows: an index is thrown away and made anew without notice. [`Exact`] finds all of
+/// the nearest.
 pub(crate) trait NearestVectors: Send + Sync {
     /// Puts a vector in, after all those with smaller row numbers.
     fn put(&mut self, row: i64, vector: &Embedding);
@@ -124,6 +126,27 @@ impl NearestVectors for Exact {
 }
 
 impl Exact {
+    /// The rows among `rows` with how near they are, in the order given.
+    #[cfg(feature = "approximate")]
+    pub(crate) fn compare(&self, query: &Embedding, rows: impl Iterator<Item = i64>) -> Vec<Near> {
+        let near = |row| {
+            let (values, scale) = self.vector(row)?;
+            let score = dot(query.values(), values) * scale;
+            Some(Near {
+                row,
+                cosine: score * query.scale(),
+            })
+        };
+        rows.filter_map(near).collect()
+    }
+
+    /// Every row with its vector, in the order in which they were put in.
+    #[cfg(feature = "approximate")]
+    pub(crate) fn vectors(&self) -> impl Iterator<Item = (i64, &[i8])> {
+        let values = self.values.chunks_exact(self.dimensions.max(1));
+        self.rows.iter().copied().zip(values)
+    }
+
     fn vector(&self, row: i64) -> Option<(&[i8], f32)> {
         let at = self.rows.binary_search(&row).ok()?;
         let values = self

@@ -7,13 +7,18 @@
 
 use crate::fault::Fault;
 use crate::index::IN_INDEX;
-use crate::nearest::{Exact, Near, NearestVectors};
+use crate::nearest::{Near, NearestVectors};
 use crate::schema::span;
 use memwarden_core::VectorPayload;
 use memwarden_core::log::{QueryVector, Search};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+#[cfg(feature = "approximate")]
+type Looking = crate::approximate::Approximate;
+#[cfg(not(feature = "approximate"))]
+type Looking = crate::nearest::Exact;
 
 /// The vectors that were read so far.
 #[derive(Default)]
@@ -166,7 +171,7 @@ impl Known {
             };
             self.indexes
                 .entry((namespace, payload.encoder))
-                .or_insert_with(|| Box::<Exact>::default())
+                .or_insert_with(|| Box::<Looking>::default())
                 .put(number, &payload.embedding);
         }
         Ok(())
