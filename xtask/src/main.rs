@@ -5,6 +5,7 @@
 mod bench;
 mod crash;
 mod deps;
+mod distill;
 mod hammer;
 mod protocol;
 mod random;
@@ -47,6 +48,8 @@ enum Command {
     Hammer(hammer::Arguments),
     /// Measure against bare SQLite, side by side, and write docs/benchmarks.md
     Bench(bench::Arguments),
+    /// Make the table of the static encoder again and compare it with the committed one
+    Distill(distill::Arguments),
     /// The process that `crash` kills
     #[command(hide = true)]
     CrashWorker(crash::WorkerArguments),
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Crash(arguments) => crash::run(&arguments),
         Command::Hammer(arguments) => hammer::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Distill(arguments) => distill::run(&arguments),
         Command::CrashWorker(arguments) => crash::work(&arguments),
         Command::HammerWorker(arguments) => hammer::work(&arguments),
         Command::RecallWorker(arguments) => bench::work(&arguments),
