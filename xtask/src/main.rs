@@ -5,6 +5,7 @@
 mod bench;
 mod crash;
 mod deps;
+mod distill;
 mod hammer;
 mod instructions;
 mod protocol;
@@ -50,6 +51,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Count the instructions of three hot paths and check that none grew
     Instructions(instructions::Arguments),
+    /// Make the table of the static encoder again and compare it with the committed one
+    Distill(distill::Arguments),
     /// The process that `crash` kills
     #[command(hide = true)]
     CrashWorker(crash::WorkerArguments),
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Hammer(arguments) => hammer::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Instructions(arguments) => instructions::run(&arguments),
+        Command::Distill(arguments) => distill::run(&arguments),
         Command::CrashWorker(arguments) => crash::work(&arguments),
         Command::HammerWorker(arguments) => hammer::work(&arguments),
         Command::RecallWorker(arguments) => bench::work(&arguments),

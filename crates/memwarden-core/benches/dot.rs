@@ -1,5 +1,7 @@
 //! How fast one vector is compared with 100 000 others on one core.
 
+#![allow(missing_docs, reason = "the macros of criterion make public functions")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use memwarden_core::encode::dot_i8;
 use std::hint::black_box;

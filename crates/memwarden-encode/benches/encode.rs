@@ -1,5 +1,11 @@
 //! How fast texts become vectors on one core, and how long the first one waits for the table.
 
+#![expect(
+    clippy::expect_used,
+    reason = "a benchmark that cannot go on has nothing to recover"
+)]
+#![allow(missing_docs, reason = "the macros of criterion make public functions")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use memwarden_core::encode::Encode as _;
 use memwarden_encode::StaticEncoder;

@@ -44,8 +44,7 @@ static MODEL: LazyLock<Result<StaticModel, EncodeError>> = LazyLock::new(|| {
 /// use memwarden_encode::StaticEncoder;
 /// let encoder = StaticEncoder::embedded()?;
 /// let vectors = encoder.encode(&["The physician prescribed tablets.", "medicine", "football"])?;
-/// let [text, near, far] = vectors.as_slice() else { unreachable!() };
-/// assert!(text.dot(near) > text.dot(far));
+/// assert!(vectors[0].dot(&vectors[1]) > vectors[0].dot(&vectors[2]));
 /// # Ok::<(), memwarden_core::encode::EncodeError>(())
 /// ```
 #[derive(Clone)]
