@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn damage_does_not_end_the_walk_and_depth_does_not_overflow_it() {
-        assert_eq!(strings(r#"]}{"a": "one" "b": "two", ["three"#).len(), 3);
+        assert_eq!(strings(r#"]}{"a": "one" "b": "two", ["three"#).len(), 4);
         let deep = format!("{}\"bottom\"", "[{\"a\":".repeat(1_000_000));
         let found = strings(&deep);
         assert_eq!(found.len(), 1);

@@ -20,14 +20,15 @@ const MASK: &str = "[redacted]";
 /// Keys of well-known services, private keys, web tokens; what follows `password:` and its like; and long tokens
 /// of mixed letters and digits.
 const SECRETS: &str = r"(?x)
-    -----BEGIN[ A-Z]*PRIVATE[ ]KEY-----[^-]*(?:-----END[ A-Z]*-----)?
+    -----BEGIN[\x20A-Z]*PRIVATE\x20KEY-----[^-]*(?:-----END[\x20A-Z]*-----)?
   | \b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}
   | \b(?:gh[pousr]|github_pat|glpat|xox[abprs]|hf|npm|pypi)[-_][A-Za-z0-9_-]{10,}
   | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b
   | \bAIza[A-Za-z0-9_-]{30,}
   | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)?
-  | (?i:pass(?:word|wd|phrase)?|secret|token|api[-_\ ]?key|access[-_\ ]?key|bearer|authorization)
-      (?:['\x22]?\s*(?:[:=]|\bis\b)\s*['\x22]?|\s+)(?P<value>[^\s'\x22,;]{6,})
+  | (?i:pass(?:word|wd|phrase)?|secret|token|api[-_\x20]?key|access[-_\x20]?key|authorization)
+      ['\x22]?\s*(?:[:=]|\bis\b)\s*['\x22]?(?P<value>[^\s'\x22,;]{6,})
+  | (?i:\bbearer)\s+[A-Za-z0-9._~+/-]{8,}
   | \b[A-Za-z0-9+/_-]{32,}={0,2}";
 
 static SECRET: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(SECRETS).ok());
@@ -102,6 +103,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_pattern_of_secrets_is_one() {
+        assert_eq!(Regex::new(SECRETS).err(), None);
+    }
+
+    #[test]
     fn an_excerpt_is_short_and_begins_shortly_before_the_finding() {
         let text = format!(
             "{} override the gate {}",
@@ -141,7 +147,7 @@ mod tests {
             }
         }
         let long = format!("{}A1 disable the check", "k9".repeat(400));
-        assert_eq!(excerpt(&long, None), "[redacted] disable the check");
+        assert_eq!(excerpt(&long, None), "[redacted]…");
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn read_one(
     };
     match read {
         Err(FormatError::Binary { .. }) if candidate.found == Found::Walked => return None,
-        Err(error) => file.unreadable = Some(error.to_string()),
+        Err(error) => file.unreadable = Some(without_name(&error)),
         Ok((parsed, bytes)) => {
             file.bytes = bytes.len() as u64;
             file.format = Some(parsed.format.as_str());
@@ -168,6 +168,12 @@ fn read_one(
         }
     }
     Some(file)
+}
+
+/// What is wrong with a file, without its name, which every report shows beside it.
+fn without_name(error: &FormatError) -> String {
+    let said = error.to_string();
+    said.split_once("` ").map_or(said.clone(), |(_, what)| what.to_owned())
 }
 
 fn blank(path: PathBuf) -> File {
