@@ -14,7 +14,7 @@ mod import;
 mod output;
 mod policy_source;
 pub mod rpc;
-mod scan;
+pub mod scan;
 mod session;
 mod strict;
 mod wire;

@@ -14,8 +14,15 @@ use serde_json::{Map, Value};
 /// The metadata key under which Chroma keeps the document.
 const DOCUMENT_KEY: &str = "chroma:document";
 
-/// Tables that [`read_database`] has read.
-pub(super) const TABLES: [&str; 2] = ["embedding_metadata", "embeddings"];
+/// Tables that [`read_database`] has read, and those in which Chroma keeps house: no memory is in them.
+pub(super) const TABLES: [&str; 6] = [
+    "embedding_metadata",
+    "embeddings",
+    "embeddings_queue_config",
+    "migrations",
+    "segments",
+    "segment_metadata",
+];
 
 /// Whether the tables are those of Chroma.
 pub(super) fn is_database(tables: &[Table]) -> bool {

@@ -24,6 +24,9 @@ const MAX_SQL_BYTES: i32 = 1_000_000;
 const TEXT_PER_BYTE: usize = 4;
 const TEXT_BYTES: usize = 1 << 20;
 
+/// What a full-text search keeps beside the texts, in tables named after it.
+const SEARCH_INDEXES: [&str; 6] = ["_data", "_idx", "_docsize", "_config", "_segments", "_segdir"];
+
 /// A table and its columns.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -141,18 +144,29 @@ fn open(bytes: &[u8]) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Every ordinary table, by name. Virtual ones are left out: their rows lie in tables that are listed too.
+/// Every ordinary table, by name. Virtual ones are left out, their rows lie in tables that are listed too, and so are
+/// the indexes of a full-text search.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
+    let name = |row: &rusqlite::Row<'_>| row.get_ref(0).map(|name| text_of(name).unwrap_or_default());
+    let mut statement = connection
+        .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'")?;
+    let searches: Vec<String> = statement.query_map([], name)?.collect::<Result<_, _>>()?;
+    let is_index = |table: &str| {
+        let part = searches
+            .iter()
+            .find_map(|search| table.strip_prefix(search.as_str()));
+        part.is_some_and(|part| SEARCH_INDEXES.contains(&part))
+    };
     let mut statement = connection.prepare(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'
          AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name",
     )?;
-    let names = statement.query_map([], |row| {
-        row.get_ref(0).map(|name| text_of(name).unwrap_or_default())
-    })?;
     let mut tables = Vec::new();
-    for name in names {
+    for name in statement.query_map([], name)? {
         let name = name?;
+        if is_index(&name) {
+            continue;
+        }
         let columns = match connection.prepare(&format!("SELECT * FROM {}", quoted(&name))) {
             Ok(statement) => statement.column_names().into_iter().map(str::to_owned).collect(),
             // Its own reading will say what is wrong with it.

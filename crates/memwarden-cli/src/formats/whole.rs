@@ -300,19 +300,36 @@ pub(super) struct Left {
 impl Left {
     /// Nothing, beside what the collector holds.
     pub(super) fn after(collector: &Collector) -> Self {
-        let hasher = RandomState::new();
-        let texts = |found: &Imported| [Some(found.entry.content.clone()), found.entry.subject.clone()];
-        let held = collector.entries().iter().flat_map(texts).flatten();
-        Self {
-            held: held.map(|text| hasher.hash_one(text.as_str())).collect(),
-            hasher,
+        let mut left = Self {
+            hasher: RandomState::new(),
+            held: HashSet::new(),
             taken: Vec::new(),
+        };
+        for Imported { entry, .. } in collector.entries() {
+            left.hold(&entry.content);
+            if let Some(subject) = &entry.subject {
+                left.hold(subject);
+            }
+            // What is screened beside an entry is not screened again.
+            if let Some(metadata) = &entry.metadata
+                && left.hold(metadata)
+                && let Ok(value) = serde_json::from_str(metadata)
+            {
+                strings_of(&value, &Place::document(), &mut |_, _, text| {
+                    left.hold(text);
+                });
+            }
         }
+        left
+    }
+
+    fn hold(&mut self, text: &str) -> bool {
+        self.held.insert(self.hasher.hash_one(text))
     }
 
     /// Takes a text if nothing holds it yet.
     pub(super) fn take(&mut self, place: &Place, id: Option<&str>, text: &str) {
-        if self.held.insert(self.hasher.hash_one(text)) {
+        if self.hold(text) {
             self.taken
                 .push((place.clone(), id.map(str::to_owned), text.to_owned()));
         }

@@ -19,15 +19,15 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// A finding that a baseline lists.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Known {
+pub struct Known {
     /// SHA-256 of the text.
-    pub(crate) content: String,
+    pub content: String,
     /// `stage/rule`.
-    pub(crate) rule: String,
+    pub rule: String,
     /// Where it was.
-    pub(crate) file: String,
+    pub file: String,
     /// Where it was in that file.
-    pub(crate) place: String,
+    pub place: String,
 }
 
 /// The findings that a baseline file lists.
@@ -43,7 +43,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<Known>, Failure> {
 }
 
 /// Reads the text of a baseline file.
-pub(crate) fn parse(text: &str) -> Result<Vec<Known>, String> {
+///
+/// # Errors
+/// The first field that is not as it must be, with its value and what was expected.
+pub fn parse(text: &str) -> Result<Vec<Known>, String> {
     let document: Value = serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
     let version = document.get("version").unwrap_or(&Value::Null);
     if version.as_u64() != Some(VERSION) {

@@ -3,7 +3,7 @@
 //! For: every file format that `formats` reads, baselines, reports for people, programs and code hosts. Not for
 //! changing a file, following a path out of what was named, or running anything that a file holds.
 
-pub(crate) mod baseline;
+pub mod baseline;
 mod excerpt;
 mod imports;
 mod json;
@@ -20,8 +20,8 @@ use crate::formats::{self, FormatError, Parsed};
 use crate::{Outcome, output, policy_source};
 use imports::Target;
 use indicatif::{ProgressBar, ProgressStyle};
-use memwarden::Verdict;
 use memwarden::guard::explain;
+use memwarden::{Policy, Verdict};
 use screen::Screener;
 use screened::{File, Note, NoteLevel, Scan};
 use std::collections::VecDeque;
@@ -41,15 +41,7 @@ pub(crate) fn run(global: &Global, args: &ScanArgs) -> Result<Outcome, Failure> 
     let policy = policy_source::named(&args.policy)?;
     let known = args.baseline.as_deref().map(baseline::read).transpose()?;
     let screener = Screener::new(&policy);
-    let mut scan = Scan {
-        policy: policy.name.clone(),
-        policy_hash: policy.hash().to_string(),
-        stages: explain(&policy),
-        files: Vec::new(),
-        binary: 0,
-        skipped_directories: 0,
-        baseline: None,
-    };
+    let mut scan = empty(&policy);
     read_all(&args.paths, &screener, &mut scan);
     if let Some(known) = known {
         baseline::compare(&mut scan, known);
@@ -71,6 +63,40 @@ pub(crate) fn run(global: &Global, args: &ScanArgs) -> Result<Outcome, Failure> 
         std::fs::write(path, baseline::written(&scan)).map_err(|error| Failure::file(path, &error))?;
     }
     Ok(outcome(args, &scan))
+}
+
+/// Screens one file that is in memory and reports it as SARIF: the whole way of a scan but for the file system.
+///
+/// ```
+/// let policy = memwarden::guard::preset("sentinel").unwrap();
+/// let report = memwarden_cli::scan::in_memory("MEMORY.md", b"- Use the small runner.", &policy).unwrap();
+/// assert!(report.contains("\"results\": []"));
+/// ```
+///
+/// # Errors
+/// Nothing can be read from these bytes.
+pub fn in_memory(name: &str, bytes: &[u8], policy: &Policy) -> Result<String, FormatError> {
+    let parsed = formats::read(name, bytes)?;
+    let mut file = blank(PathBuf::from(name));
+    file.bytes = bytes.len() as u64;
+    file.format = Some(parsed.format.as_str());
+    file.entries = Screener::new(policy).file(&parsed, bytes);
+    file.notes = notes(Path::new(""), &parsed, bytes);
+    let mut scan = empty(policy);
+    scan.files.push(file);
+    Ok(sarif::report(&scan))
+}
+
+fn empty(policy: &Policy) -> Scan {
+    Scan {
+        policy: policy.name.clone(),
+        policy_hash: policy.hash().to_string(),
+        stages: explain(policy),
+        files: Vec::new(),
+        binary: 0,
+        skipped_directories: 0,
+        baseline: None,
+    }
 }
 
 fn outcome(args: &ScanArgs, scan: &Scan) -> Outcome {
@@ -173,7 +199,8 @@ fn read_one(
 /// What is wrong with a file, without its name, which every report shows beside it.
 fn without_name(error: &FormatError) -> String {
     let said = error.to_string();
-    said.split_once("` ").map_or(said.clone(), |(_, what)| what.to_owned())
+    said.split_once("` ")
+        .map_or(said.clone(), |(_, what)| what.to_owned())
 }
 
 fn blank(path: PathBuf) -> File {
