@@ -167,14 +167,25 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<Table>> {
         if is_index(&name) {
             continue;
         }
-        let columns = match connection.prepare(&format!("SELECT * FROM {}", quoted(&name))) {
-            Ok(statement) => statement.column_names().into_iter().map(str::to_owned).collect(),
-            // Its own reading will say what is wrong with it.
-            Err(_) => Vec::new(),
-        };
+        // A table that cannot be described will say so when it is read.
+        let columns = columns(connection, &name).unwrap_or_default();
         tables.push(Table { name, columns });
     }
     Ok(tables)
+}
+
+/// The columns that `SELECT *` gives. Taken as values: a name that is not UTF-8 must not end the program.
+fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare(&format!("PRAGMA table_xinfo({})", quoted(table)))?;
+    let mut rows = statement.query([])?;
+    let mut columns = Vec::new();
+    while let Some(row) = rows.next()? {
+        let is_hidden = matches!(row.get_ref(6)?, ValueRef::Integer(1));
+        if !is_hidden {
+            columns.push(text_of(row.get_ref(1)?).unwrap_or_default());
+        }
+    }
+    Ok(columns)
 }
 
 fn is_qdrant(connection: &Connection, tables: &[Table]) -> bool {
