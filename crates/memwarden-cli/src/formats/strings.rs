@@ -54,8 +54,7 @@ const fn is_unspaced(c: char) -> bool {
 fn is_long_token(text: &str) -> bool {
     text.len() >= MIN_LONG_TOKEN_BYTES
         && text.contains(|c: char| c.is_alphabetic() && !c.is_ascii_hexdigit())
-        && !text.starts_with("http://")
-        && !text.starts_with("https://")
+        && !text.contains("://")
 }
 
 /// Calls `each` with every text in a JSON value.
