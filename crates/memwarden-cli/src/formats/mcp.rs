@@ -46,7 +46,7 @@ pub(super) fn entity(mut row: Fields, collector: &mut Collector) -> Result<(), P
     let shared_bytes = name.len() + metadata(extras.clone()).map_or(0, |text| text.len());
     if !collector.may_share(shared_bytes, observations.len()) {
         return Err(Problem {
-            place: place.clone(),
+            place,
             message: format!(
                 "{} observations of an entity with {shared_bytes} bytes of other fields: expected fewer, or less beside them",
                 observations.len()

@@ -34,7 +34,7 @@ pub(super) fn read(text: &str, format: Format, collector: &mut Collector) {
             let title = content.trim_start_matches(['#', ' ', '\t']);
             headings.push((level, pointer_segment(title)));
         }
-        let subject = headings.iter().filter(|_| piece.heading.is_none()).next_back();
+        let subject = headings.last().filter(|_| piece.heading.is_none());
         let entry = Entry {
             subject: subject.map(|(_, heading)| heading.clone()),
             ..Entry::new(content)
@@ -227,7 +227,7 @@ mod tests {
             }
             for entry in &found {
                 let Place::Text { offset, .. } = entry.place else { panic!("{entry:?}") };
-                prop_assert!(text[offset..].starts_with(&entry.entry.content));
+                prop_assert!(text.get(offset..).unwrap().starts_with(&entry.entry.content));
             }
         }
     }
