@@ -70,6 +70,8 @@ pub enum Command {
     /// Measure on your own data
     #[command(subcommand)]
     Eval(EvalCommand),
+    /// Screen memory files where they lie, without a store: Markdown, JSON, databases, whole directories
+    Scan(ScanArgs),
     #[command(flatten)]
     Gate(GateCommand),
     /// Review what was kept out
@@ -141,6 +143,68 @@ pub enum Command {
     Rpc,
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
+}
+
+/// What to scan, under which policy, and how to report it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 nothing new as strong as --fail-on, 1 something, 2 wrong use or a PATH that does not exist,
+3 a failure of the program or its machine. Files that cannot be read are listed and do not count unless
+--fail-on-unreadable is given.
+
+Reads MEMORY.md, CLAUDE.md, AGENTS.md and other Markdown and text; MCP memory.jsonl, JSON lines, mem0 JSON,
+Letta .af, any other JSON; LangGraph, Chroma, crewAI and other SQLite databases. It changes none of them.")]
+pub struct ScanArgs {
+    /// Files and directories
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Preset or TOML file
+    #[arg(long, default_value = memwarden::guard::DEFAULT_PRESET, value_name = "PRESET|FILE")]
+    pub policy: String,
+    /// Kind of report [default: text]
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub format: Option<ReportFormat>,
+    /// The same as --format json-lines (and --json as --format json)
+    #[arg(long)]
+    pub json_lines: bool,
+    /// Write the report to a file and print only the line of figures
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Mildest verdict that makes the exit code 1
+    #[arg(long, value_enum, default_value_t, value_name = "VERDICT")]
+    pub fail_on: FailOn,
+    /// Let a file that cannot be read make the exit code 1
+    #[arg(long)]
+    pub fail_on_unreadable: bool,
+    /// Findings that are known and do not count for the exit code
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write every finding to a baseline, and end with 0
+    #[arg(long, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+}
+
+/// Kinds of report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// Tables for people
+    Text,
+    /// One JSON document
+    Json,
+    /// One JSON object for each entry, a line each
+    JsonLines,
+    /// SARIF 2.1.0, for code hosts
+    Sarif,
+}
+
+/// Verdicts that a scan may fail on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Anything that a policy remarks on
+    Annotate,
+    /// What a policy would keep out
+    #[default]
+    Quarantine,
 }
 
 /// An action and its parameters.

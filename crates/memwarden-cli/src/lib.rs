@@ -14,6 +14,7 @@ mod import;
 mod output;
 mod policy_source;
 pub mod rpc;
+pub mod scan;
 mod session;
 mod strict;
 mod wire;
@@ -31,6 +32,8 @@ pub enum Outcome {
     Clean,
     /// It worked, and found something that a person should look at.
     Findings,
+    /// It worked, but nothing lies at a path that was named.
+    Missing,
 }
 
 /// Reads the command line and runs what it asks for.
@@ -73,6 +76,7 @@ pub fn run(cli: &Cli) -> ExitCode {
     match commands::run(cli) {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
+        Ok(Outcome::Missing) => ExitCode::from(2),
         Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
         Err(failure) => {
             report(&failure, cli.global.json);

@@ -12,7 +12,7 @@ mod witness;
 
 use crate::args::{Cli, Command};
 use crate::failure::Failure;
-use crate::{Outcome, import, output, rpc};
+use crate::{Outcome, import, output, rpc, scan};
 use clap::CommandFactory as _;
 use memwarden::Role;
 
@@ -25,6 +25,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Recall(wanted) => memory::recall(global, wanted),
         Command::Import { paths } => import::run(global, paths),
         Command::Eval(command) => eval::run(global, command),
+        Command::Scan(args) => scan::run(global, args),
         Command::Gate(command) => gate::run(global, command),
         Command::Quarantine(command) => quarantine::run(global, command),
         Command::Retire { record, reason } => quarantine::retire(global, *record, reason),

@@ -11,10 +11,19 @@ use std::fmt::Write as _;
 const SHARED_BYTES: usize = 64 << 20;
 const SHARED_BYTES_PER_FILE_BYTE: usize = 16;
 
+/// Which entries are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// Those that a store would take.
+    Storable(Limits),
+    /// All that hold text: nothing may hide from a scan by being no good record.
+    Everything,
+}
+
 /// The entries and problems of one file.
 #[derive(Debug)]
 pub(super) struct Collector {
-    limits: Limits,
+    taking: Taking,
     shared_bytes_left: usize,
     entries: Vec<Imported>,
     problems: Vec<Problem>,
@@ -23,9 +32,9 @@ pub(super) struct Collector {
 
 impl Collector {
     /// An empty collection for a file of this size.
-    pub(super) const fn new(file_bytes: usize, limits: Limits) -> Self {
+    pub(super) const fn new(file_bytes: usize, taking: Taking) -> Self {
         Self {
-            limits,
+            taking,
             shared_bytes_left: SHARED_BYTES
                 .saturating_add(SHARED_BYTES_PER_FILE_BYTE.saturating_mul(file_bytes)),
             entries: Vec::new(),
@@ -37,16 +46,47 @@ impl Collector {
     /// Takes an entry, or the problem with it.
     pub(super) fn entry(&mut self, place: &Place, format: Format, source_id: Option<&str>, mut entry: Entry) {
         entry.origin_key = Some(origin_key(format, &entry, source_id));
-        match entry.check(self.limits) {
+        let checked = match self.taking {
+            Taking::Storable(limits) => entry.check(limits),
+            Taking::Everything if entry.content.trim().is_empty() => return,
+            Taking::Everything => Ok(()),
+        };
+        match checked {
             Ok(()) => self.entries.push(Imported {
                 entry,
-                place: place.to_string(),
+                id: source_id.map(str::to_owned),
+                place: place.clone(),
             }),
             Err(error) => self.problem(Problem {
-                place: place.to_string(),
+                place: place.clone(),
                 message: error.to_string(),
             }),
         }
+    }
+
+    /// Takes a text that has no more to it than its place and perhaps an id.
+    pub(super) fn text(&mut self, place: &Place, format: Format, id: Option<&str>, text: impl Into<String>) {
+        self.entry(place, format, id, Entry::new(text));
+    }
+
+    /// Which entries are taken.
+    pub(super) const fn taking(&self) -> Taking {
+        self.taking
+    }
+
+    /// What was taken so far.
+    pub(super) fn entries(&self) -> &[Imported] {
+        &self.entries
+    }
+
+    /// Whether there are problems whose places are not known any more.
+    pub(super) const fn has_unlisted(&self) -> bool {
+        self.unlisted > 0
+    }
+
+    /// The problems so far.
+    pub(super) fn problems(&self) -> &[Problem] {
+        &self.problems
     }
 
     /// Takes a problem; beyond [`MAX_LISTED_PROBLEMS`] it is only counted.
@@ -73,7 +113,7 @@ impl Collector {
     pub(super) fn finish(mut self, format: Format) -> Parsed {
         if self.unlisted > 0 {
             self.problems.push(Problem {
-                place: "the rest of the file".to_owned(),
+                place: Place::Cell("the rest of the file".to_owned()),
                 message: format!("{} further problems are not listed", self.unlisted),
             });
         }

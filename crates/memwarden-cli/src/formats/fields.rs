@@ -25,7 +25,7 @@ impl Fields {
             Value::Object(map) => Ok(Self { place, map }),
             other => Err(Problem {
                 message: format!("{}: expected {expected}", described(&other)),
-                place: place.to_string(),
+                place,
             }),
         }
     }
@@ -56,6 +56,25 @@ impl Fields {
         text.map(|text| text.parse())
             .transpose()
             .map_err(|error: EntryError| self.problem(error.to_string()))
+    }
+
+    /// Takes a value of one of our named types if it is one; anything else stays among the other fields.
+    pub(super) fn known_name<T>(&mut self, name: &str) -> Option<T>
+    where
+        T: std::str::FromStr<Err = EntryError>,
+    {
+        let known = self.map.get(name)?.as_str()?.parse().ok()?;
+        self.map.remove(name);
+        Some(known)
+    }
+
+    /// Takes an object if it is one; anything else stays among the other fields.
+    pub(super) fn known_object(&mut self, name: &str) -> Option<Map<String, Value>> {
+        self.map.get(name)?.as_object()?;
+        match self.map.remove(name) {
+            Some(Value::Object(map)) => Some(map),
+            _ => None,
+        }
     }
 
     /// Takes a declaration: text becomes the declaration, anything else stays among the other fields.
@@ -120,7 +139,7 @@ impl Fields {
     /// A problem with this object.
     pub(super) fn problem(&self, message: String) -> Problem {
         Problem {
-            place: self.place.to_string(),
+            place: self.place.clone(),
             message,
         }
     }

@@ -1,10 +1,11 @@
 //! Letta agent files: memory blocks and archival passages.
 //!
-//! Not messages (context, not long-term memory), not tools, not source files (documents, not memories).
+//! Not messages (context, not long-term memory) except for a scan, not tools, not source files (documents, not memories).
 
 use super::fields::{Fields, metadata};
 use super::place::Place;
-use super::{Collector, Format, Parsed, Problem, read_each};
+use super::strings::{Each, strings_of};
+use super::{Collector, Format, Problem, read_each};
 use memwarden_core::Entry;
 use serde_json::Value;
 
@@ -14,18 +15,18 @@ const BLOCK_LISTS: [&str; 3] = ["blocks", "memory_blocks", "core_memory"];
 const PASSAGE_LISTS: [&str; 3] = ["passages", "archival_passages", "archival_memory"];
 
 /// Reads an agent file.
-pub(super) fn read(document: Value, mut collector: Collector) -> Parsed {
+pub(super) fn read(document: Value, collector: &mut Collector) {
     match Fields::of(Place::document(), document, "an object") {
         Err(problem) => collector.problem(problem),
         Ok(mut file) => {
-            lists(&mut file, &mut collector);
+            lists(&mut file, collector);
             match file.optional_list("agents") {
                 Err(problem) => collector.problem(problem),
                 Ok(agents) => {
                     for (index, agent) in agents.into_iter().enumerate() {
                         let place = Place::document().field("agents").item(index);
                         match Fields::of(place, agent, "an agent") {
-                            Ok(mut agent) => lists(&mut agent, &mut collector),
+                            Ok(mut agent) => lists(&mut agent, collector),
                             Err(problem) => collector.problem(problem),
                         }
                     }
@@ -33,7 +34,33 @@ pub(super) fn read(document: Value, mut collector: Collector) -> Parsed {
             }
         }
     }
-    collector.finish(Format::LettaAgentFile)
+}
+
+/// Calls `each` with the texts of every message that is not the system's, for a scan: they are no long-term memory,
+/// but they come back into the context of whoever loads the file.
+pub(super) fn messages(document: &Value, each: &mut Each<'_>) {
+    let agents = document
+        .get("agents")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let in_agents = agents.enumerate().map(|(index, agent)| {
+        let place = Place::document().field("agents").item(index);
+        (place, agent)
+    });
+    for (place, holder) in in_agents.chain([(Place::document(), document)]) {
+        let messages = holder
+            .get("messages")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        for (index, message) in messages.enumerate() {
+            let place = place.field("messages").item(index);
+            if message.get("role").and_then(Value::as_str) != Some("system") {
+                strings_of(message, &place, each);
+            }
+        }
+    }
 }
 
 /// Reads the blocks and passages that one object holds.

@@ -2,12 +2,12 @@
 
 use super::fields::{Fields, metadata};
 use super::place::{Place, described};
-use super::{Collector, Format, Parsed, Problem, read_each};
+use super::{Collector, Format, Problem, read_each};
 use memwarden_core::{Entry, TraceType};
 use serde_json::{Map, Value};
 
 /// Reads one document `{entities: [...], relations: [...]}`.
-pub(super) fn read_graph(document: Value, mut collector: Collector) -> Parsed {
+pub(super) fn read_graph(document: Value, collector: &mut Collector) {
     match Fields::of(Place::document(), document, "an object") {
         Err(problem) => collector.problem(problem),
         Ok(mut graph) => {
@@ -19,13 +19,12 @@ pub(super) fn read_graph(document: Value, mut collector: Collector) -> Parsed {
                     Err(problem) => collector.problem(problem),
                     Ok(items) => {
                         let list = Place::document().field(name);
-                        read_each(&list, items, Format::McpMemory, read, &mut collector);
+                        read_each(&list, items, Format::McpMemory, read, collector);
                     }
                 }
             }
         }
     }
-    collector.finish(Format::McpMemory)
 }
 
 /// Reads an entity: one entry for each of its observations.
@@ -47,7 +46,7 @@ pub(super) fn entity(mut row: Fields, collector: &mut Collector) -> Result<(), P
     let shared_bytes = name.len() + metadata(extras.clone()).map_or(0, |text| text.len());
     if !collector.may_share(shared_bytes, observations.len()) {
         return Err(Problem {
-            place: place.to_string(),
+            place,
             message: format!(
                 "{} observations of an entity with {shared_bytes} bytes of other fields: expected fewer, or less beside them",
                 observations.len()
@@ -124,7 +123,7 @@ fn observed(place: &Place, observation: Value, mut extras: Map<String, Value>) -
         }
         other => {
             return Err(Problem {
-                place: place.to_string(),
+                place: place.clone(),
                 message: format!(
                     "observation is {}: expected text, or an object with `text` or `content`",
                     described(&other)

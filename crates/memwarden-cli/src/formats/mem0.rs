@@ -4,12 +4,12 @@
 
 use super::fields::{Fields, metadata};
 use super::place::Place;
-use super::{Collector, Format, Parsed, Problem, read_each};
+use super::{Collector, Format, Problem, read_each};
 use memwarden_core::Entry;
 use serde_json::{Map, Value};
 
 /// Reads one document `{results: [...]}` or `{memories: [...]}`.
-pub(super) fn read(document: Value, mut collector: Collector) -> Parsed {
+pub(super) fn read(document: Value, collector: &mut Collector) {
     match Fields::of(Place::document(), document, "an object") {
         Err(problem) => collector.problem(problem),
         Ok(mut document) => {
@@ -18,13 +18,13 @@ pub(super) fn read(document: Value, mut collector: Collector) -> Parsed {
                     Err(problem) => collector.problem(problem),
                     Ok(items) => {
                         let list = Place::document().field(name);
-                        read_each(&list, items, Format::Mem0, memory, &mut collector);
+                        read_each(&list, items, Format::Mem0, memory, collector);
                     }
                 }
             }
             match document.optional_list("relations") {
                 Ok(relations) if !relations.is_empty() => collector.problem(Problem {
-                    place: "/relations".to_owned(),
+                    place: Place::document().field("relations"),
                     message: format!(
                         "{} relations of a graph store: these are not read",
                         relations.len()
@@ -34,7 +34,6 @@ pub(super) fn read(document: Value, mut collector: Collector) -> Parsed {
             }
         }
     }
-    collector.finish(Format::Mem0)
 }
 
 /// Reads one memory. The rest of its row is its metadata.

@@ -7,22 +7,42 @@
 //! and the rest of the file is still read; an entry is read whole or not at all. A file in which nothing
 //! can be recognized is a [`FormatError`].
 
+//!
+//! [`parse`] is for `import`: JSON formats of memories only, and only what a store would take. [`read`] is for
+//! `scan`: every format, and every text, also where it stands in a damaged or foreign place.
+
+mod chroma;
 mod collector;
+mod crewai;
+mod database;
 mod fields;
+mod json_text;
 mod jsonl;
+mod langgraph;
 mod letta;
 mod mcp;
 mod mem0;
+mod msgpack;
 mod place;
+mod prose;
 mod shape;
+mod strings;
+mod text;
+mod whole;
 
-use collector::Collector;
+use collector::{Collector, Taking};
 use fields::Fields;
+pub(crate) use json_text::locate;
 use memwarden_core::{Entry, Limits};
-use place::{Place, escaped};
+pub use place::Place;
+use place::escaped;
 use serde_json::Value;
 use shape::Shape;
 use std::fmt;
+pub(crate) use strings::{reads_like_text, strings_of};
+pub(crate) use text::decoded;
+pub use whole::{MAX_DATABASE_BYTES, MAX_TEXT_BYTES, read};
+pub(crate) use whole::{is_database, is_foreign, is_markdown, max_bytes};
 
 /// Most problems that are listed one by one; the last one then counts the others.
 pub const MAX_LISTED_PROBLEMS: usize = 1_000;
@@ -44,6 +64,24 @@ pub enum Format {
     /// Memory blocks and archival passages are read. Messages are not: they are the agent's context,
     /// which it loses anyway, and not its long-term memory. Blocks without a value are left out.
     LettaAgentFile,
+    /// Checkpoints of LangGraph in SQLite: every text of the state, the messages first of all.
+    LangGraphCheckpoints,
+    /// The long-term store of LangGraph in SQLite.
+    LangGraphStore,
+    /// A Chroma database, or a JSON dump of one: documents and the texts of their metadata.
+    Chroma,
+    /// The long-term memory of crewAI in SQLite, or a JSON dump of it.
+    CrewAi,
+    /// Another SQLite database: every text in it.
+    Sqlite,
+    /// Another JSON document: every text in it.
+    Json,
+    /// Other JSON lines: every text in them.
+    JsonLines,
+    /// Markdown: list items, paragraphs and headings.
+    Markdown,
+    /// Other running text, by paragraphs.
+    Text,
 }
 
 impl Format {
@@ -59,6 +97,15 @@ impl Format {
             Self::Jsonl => "jsonl",
             Self::Mem0 => "mem0",
             Self::LettaAgentFile => "letta-agent-file",
+            Self::LangGraphCheckpoints => "langgraph-checkpoints",
+            Self::LangGraphStore => "langgraph-store",
+            Self::Chroma => "chroma",
+            Self::CrewAi => "crewai",
+            Self::Sqlite => "sqlite",
+            Self::Json => "json",
+            Self::JsonLines => "json-lines",
+            Self::Markdown => "markdown",
+            Self::Text => "text",
         }
     }
 }
@@ -72,17 +119,19 @@ impl fmt::Display for Format {
 /// An entry and where in the file it stood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// The entry; it has passed [`Entry::check`].
+    /// The entry; one of [`parse`] has passed [`Entry::check`], one of [`read`] has content.
     pub entry: Entry,
+    /// The file's own id for it, if it has one.
+    pub id: Option<String>,
     /// `line 12, observations[3]` for lines, a JSON pointer for a single document.
-    pub place: String,
+    pub place: Place,
 }
 
 /// A part of the file that gave no entry, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Where, as in [`Imported::place`].
-    pub place: String,
+    pub place: Place,
     /// The field, its value (cut short, without control characters) and what was expected.
     pub message: String,
 }
@@ -130,6 +179,42 @@ pub enum FormatError {
         /// What was found instead.
         reason: String,
     },
+    /// Larger than what is read at once.
+    #[error("file `{file}` has {given} bytes: expected at most {limit}; export it in parts and scan those")]
+    TooLarge {
+        /// Its name.
+        file: String,
+        /// Its size.
+        given: u64,
+        /// The limit for its kind.
+        limit: u64,
+    },
+    /// Neither text nor a database that is known.
+    #[error("file `{file}` is binary: expected text, JSON or a SQLite database")]
+    Binary {
+        /// Its name.
+        file: String,
+    },
+    /// A database that SQLite cannot read.
+    #[error("file `{file}` is a damaged SQLite database: {reason}")]
+    Database {
+        /// Its name.
+        file: String,
+        /// What SQLite said.
+        reason: String,
+    },
+    /// Python pickles, which run code when they are opened.
+    #[error(
+        "file `{file}` is {what}, whose records are Python pickles: opening one may run code, so none is opened; {advice}"
+    )]
+    Pickles {
+        /// Its name.
+        file: String,
+        /// What wrote it.
+        what: &'static str,
+        /// What to do instead.
+        advice: &'static str,
+    },
 }
 
 /// Reads a memory file. `file_name` is for messages only.
@@ -143,7 +228,7 @@ pub enum FormatError {
 /// let parsed = parse("memory.jsonl", file, memwarden_core::Limits::default()).unwrap();
 /// assert_eq!(parsed.format, Format::McpMemory);
 /// assert_eq!(parsed.entries[0].entry.subject.as_deref(), Some("billing"));
-/// assert_eq!(parsed.entries[0].place, "line 1, observations[0]");
+/// assert_eq!(parsed.entries[0].place.to_string(), "line 1, observations[0]");
 /// ```
 ///
 /// # Errors
@@ -158,40 +243,45 @@ pub fn parse(file_name: &str, bytes: &[u8], limits: Limits) -> Result<Parsed, Fo
     if text.trim().is_empty() {
         return Err(FormatError::Empty { file: file() });
     }
-    let collector = Collector::new(bytes.len(), limits);
-    let parsed = match serde_json::from_str::<Value>(text) {
-        Ok(Value::String(inner)) => read_inner(&inner, collector),
-        Ok(document) => {
-            let first_line = 1 + text
-                .chars()
-                .take_while(|c| c.is_whitespace())
-                .filter(|c| *c == '\n')
-                .count();
-            read_document(document, first_line, collector)
-        }
-        Err(error) => read_lines(text, collector)
+    let mut collector = Collector::new(bytes.len(), Taking::Storable(limits));
+    let format = match serde_json::from_str::<Value>(text) {
+        Ok(Value::String(inner)) => read_inner(&inner, &mut collector),
+        Ok(document) => read_document(document, first_line(text), &mut collector),
+        Err(error) => read_lines(text, &mut collector)
             .map_err(|reason| format!("as one JSON document: {error}; as JSON lines: {reason}")),
     };
-    parsed.map_err(|reason| FormatError::Unrecognized { file: file(), reason })
+    match format {
+        Ok(format) => Ok(collector.finish(format)),
+        Err(reason) => Err(FormatError::Unrecognized { file: file(), reason }),
+    }
+}
+
+/// The line on which the first character that is no white space stands, counted from 1.
+fn first_line(text: &str) -> usize {
+    let blank = text.chars().take_while(|c| c.is_whitespace());
+    1 + blank.filter(|c| *c == '\n').count()
 }
 
 /// Reads what a JSON string holds; some agent files were saved as JSON twice.
-fn read_inner(inner: &str, collector: Collector) -> Result<Parsed, String> {
+fn read_inner(inner: &str, collector: &mut Collector) -> Result<Format, String> {
     let document = serde_json::from_str(inner)
         .map_err(|error| format!("it is one JSON string, and what that holds is not JSON: {error}"))?;
     read_document(document, 1, collector).map_err(|reason| format!("inside one JSON string: {reason}"))
 }
 
-fn read_document(document: Value, first_line: usize, collector: Collector) -> Result<Parsed, String> {
+fn read_document(document: Value, first_line: usize, collector: &mut Collector) -> Result<Format, String> {
     let has_list = |name| document.get(name).is_some_and(Value::is_array);
     if has_list("agents") || has_list("core_memory") {
-        return Ok(letta::read(document, collector));
+        letta::read(document, collector);
+        return Ok(Format::LettaAgentFile);
     }
     if has_list("results") || has_list("memories") {
-        return Ok(mem0::read(document, collector));
+        mem0::read(document, collector);
+        return Ok(Format::Mem0);
     }
     if has_list("entities") || has_list("relations") {
-        return Ok(mcp::read_graph(document, collector));
+        mcp::read_graph(document, collector);
+        return Ok(Format::McpMemory);
     }
     let rows = match document {
         Value::Array(items) => {
@@ -207,7 +297,7 @@ fn read_document(document: Value, first_line: usize, collector: Collector) -> Re
     read_rows(rows, collector)
 }
 
-fn read_lines(text: &str, collector: Collector) -> Result<Parsed, String> {
+fn read_lines(text: &str, collector: &mut Collector) -> Result<Format, String> {
     let rows = text
         .lines()
         .enumerate()
@@ -244,7 +334,7 @@ fn read_each(
 }
 
 /// Reads rows in the format that most of them have.
-fn read_rows(rows: Vec<Row>, mut collector: Collector) -> Result<Parsed, String> {
+fn read_rows(rows: Vec<Row>, collector: &mut Collector) -> Result<Format, String> {
     let shapes: Vec<Option<Shape>> = rows
         .iter()
         .map(|(_, row)| row.as_ref().ok().and_then(Shape::of))
@@ -254,17 +344,14 @@ fn read_rows(rows: Vec<Row>, mut collector: Collector) -> Result<Parsed, String>
     };
     for ((place, row), shape) in rows.into_iter().zip(shapes) {
         match (row, shape) {
-            (Err(message), _) => collector.problem(Problem {
-                place: place.to_string(),
-                message,
-            }),
+            (Err(message), _) => collector.problem(Problem { place, message }),
             (Ok(Value::Object(map)), Some(shape)) if shape.format() == format => {
-                shape.read(Fields::new(place, map), &mut collector);
+                shape.read(Fields::new(place, map), collector);
             }
             (Ok(other), _) => collector.problem(shape::unexpected(&place, &other, format)),
         }
     }
-    Ok(collector.finish(format))
+    Ok(format)
 }
 
 fn nothing_known(rows: &[Row]) -> String {

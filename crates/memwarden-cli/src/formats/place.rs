@@ -8,13 +8,25 @@ const MAX_EXCERPT_CHARS: usize = 60;
 /// Most field names that are listed of an object.
 const MAX_NAMED_FIELDS: usize = 6;
 
-/// A place in a file of lines (`line 12, observations[3]`) or in one document (a JSON pointer).
+/// A place in a file of lines (`line 12, observations[3]`), in one document (a JSON pointer), in running text
+/// or in a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub enum Place {
     /// A line, counted from 1, and the path below it.
     Line(usize, String),
     /// A JSON pointer (RFC 6901).
     Pointer(String),
+    /// A piece of running text.
+    Text {
+        /// Its first line, counted from 1.
+        line: usize,
+        /// Its last line.
+        last_line: usize,
+        /// Where it begins in the decoded text, in bytes.
+        offset: usize,
+    },
+    /// A cell of a database, or a path in what the cell holds: `writes, row 3, value/messages/0/content`.
+    Cell(String),
 }
 
 impl Place {
@@ -34,7 +46,14 @@ impl Place {
             Self::Line(number, path) if path.is_empty() => Self::Line(*number, name.to_owned()),
             Self::Line(number, path) => Self::Line(*number, format!("{path}.{name}")),
             Self::Pointer(path) => Self::Pointer(format!("{path}/{name}")),
+            Self::Text { .. } => self.clone(),
+            Self::Cell(path) => Self::Cell(format!("{path}/{name}")),
         }
+    }
+
+    /// A field below this place whose name the file chose: escaped as in a JSON pointer, and cut where it is long.
+    pub(super) fn foreign_field(&self, name: &str) -> Self {
+        self.field(&pointer_segment(name))
     }
 
     /// An item of a list at this place, counted from 0.
@@ -42,6 +61,8 @@ impl Place {
         match self {
             Self::Line(number, path) => Self::Line(*number, format!("{path}[{index}]")),
             Self::Pointer(path) => Self::Pointer(format!("{path}/{index}")),
+            Self::Text { .. } => self.clone(),
+            Self::Cell(path) => Self::Cell(format!("{path}/{index}")),
         }
     }
 }
@@ -52,9 +73,28 @@ impl fmt::Display for Place {
             Self::Line(number, path) if path.is_empty() => write!(f, "line {number}"),
             Self::Line(number, path) => write!(f, "line {number}, {path}"),
             Self::Pointer(path) if path.is_empty() => f.write_str("the document"),
-            Self::Pointer(path) => f.write_str(path),
+            Self::Pointer(path) | Self::Cell(path) => f.write_str(path),
+            Self::Text { line, last_line, .. } if line == last_line => write!(f, "line {line}"),
+            Self::Text { line, last_line, .. } => write!(f, "lines {line}-{last_line}"),
         }
     }
+}
+
+/// A name as it stands in a JSON pointer. A long one is cut: places are shown beside every entry below it.
+pub(super) fn pointer_segment(name: &str) -> String {
+    let mut segment = String::new();
+    for (count, c) in name.chars().enumerate() {
+        match c {
+            _ if count == MAX_EXCERPT_CHARS => {
+                segment.push('…');
+                break;
+            }
+            '~' => segment.push_str("~0"),
+            '/' => segment.push_str("~1"),
+            c => segment.push(c),
+        }
+    }
+    segment
 }
 
 /// The beginning of a text, without anything that could steer a terminal.

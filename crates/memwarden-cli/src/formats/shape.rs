@@ -90,13 +90,14 @@ pub(super) fn unexpected(place: &Place, value: &Value, format: Format) -> Proble
         Format::Jsonl => "an object with `content`",
         Format::Mem0 => "an object with `memory`",
         Format::LettaAgentFile => "a memory block or a passage",
+        _ => "a memory",
     };
     let kind = value.get("type").filter(|_| format == Format::McpMemory);
     let of_type = kind.map_or_else(String::new, |kind| {
         format!(" whose `type` is {}", described(kind))
     });
     Problem {
-        place: place.to_string(),
+        place: place.clone(),
         message: format!("{}{of_type}: expected {expected}", described(value)),
     }
 }

@@ -24,6 +24,10 @@ mod policies;
 #[cfg(test)]
 mod published;
 #[cfg(test)]
+mod reported;
+#[cfg(test)]
 mod review;
+#[cfg(test)]
+mod scanned;
 #[cfg(test)]
 mod words;
