@@ -202,7 +202,7 @@ impl Folding {
         let word = std::mem::take(&mut self.word);
         let mixed = is_mixed(&word);
         for (c, source) in &word {
-            let folded = if mixed { look_alike(*c) } else { None };
+            let folded = if mixed { passes_for(*c) } else { None };
             self.write(folded.unwrap_or(*c), source.clone());
         }
         self.word = word;
@@ -217,14 +217,18 @@ impl Folding {
     }
 }
 
-/// Whether a word is of two scripts and holds a letter that passes for one of ASCII.
+/// The ASCII letter that `c` passes for, or that it does in lower case.
+fn passes_for(c: char) -> Option<char> {
+    look_alike(c).or_else(|| c.to_lowercase().next().and_then(look_alike))
+}
+
+/// Whether a word is of two scripts that look alike and holds a letter that passes for one of ASCII. Next to Han, a
+/// Greek letter is what it is.
 fn is_mixed(word: &[(char, Range<usize>)]) -> bool {
-    let mut scripts = word
-        .iter()
-        .map(|(c, _)| Script::of(*c))
-        .filter(|script| *script != Script::Common);
+    let scripts = word.iter().map(|(c, _)| Script::of(*c));
+    let mut scripts = scripts.filter(|script| !matches!(script, Script::Common | Script::Other));
     let first = scripts.next();
-    scripts.any(|script| Some(script) != first) && word.iter().any(|(c, _)| look_alike(*c).is_some())
+    scripts.any(|script| Some(script) != first) && word.iter().any(|(c, _)| passes_for(*c).is_some())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ mod spelled;
 mod words;
 
 pub use controls::{Controls, Tally};
-pub(crate) use controls::{Survey, survey};
+pub(crate) use controls::{Standing, Survey, survey};
 
 use offsets::Offsets;
 use scan::{Candidates, scan};

@@ -15,10 +15,7 @@ const PIECES: usize = 4;
 
 /// What may stand between the letters of a word that was taken apart.
 const fn is_joint(c: char) -> bool {
-    matches!(
-        c,
-        '.' | '-' | '_' | '*' | '~' | '^' | '/' | '\'' | '`' | ',' | '+' | '|'
-    )
+    matches!(c, '.' | '-' | '_' | '*' | '~' | '^' | '/' | '`' | ',' | '+' | '|')
 }
 
 /// The letter that a digit or sign stands for, where `1` stands for `one`.
@@ -51,8 +48,10 @@ pub(super) fn is_split(token: &str) -> bool {
         && second.is_alphabetic()
         && joint == again
     {
-        let pieces = token.split(joint);
-        return pieces.take(PIECES).filter(|piece| is_letter(piece)).count() >= PIECES;
+        let pieces = token.split(joint).take(PIECES);
+        if pieces.filter(|piece| is_letter(piece)).count() >= PIECES {
+            return true;
+        }
     }
     if token.len() > words::LONGEST * 2 || !token.contains(is_joint) {
         return false;
