@@ -27,6 +27,7 @@
 
 mod claims;
 mod declaration;
+mod gibberish;
 mod guard;
 mod layers;
 mod lists;
@@ -40,6 +41,7 @@ mod secrets;
 mod stage;
 
 pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
+pub use gibberish::{Gibberish, gibberish};
 pub use guard::{Guard, Screening};
 pub use normalize::{Controls, MAX_DEPTH, Normalized, Tally, View, ViewKind, normalize};
 pub use policy::{
