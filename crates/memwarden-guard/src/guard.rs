@@ -18,6 +18,10 @@ pub struct Screening {
     /// What every stage saw, in the order in which they ran. There may be findings beside `Admit`: those of
     /// [`Severity::Info`] only label.
     pub findings: Vec<Finding>,
+    /// The cleaned text, where the stage `sanitize` found something to remove and its verdict is
+    /// [`Verdict::Rewrite`]. It is what is stored if the verdict of the whole is `rewrite`; the original then
+    /// stays as a quarantined parent.
+    pub rewritten: Option<String>,
 }
 
 /// The stages, with their lists compiled once for the whole program.
@@ -62,6 +66,7 @@ impl Guard {
             verdict: Verdict::Admit,
             stage: None,
             findings: Vec::new(),
+            rewritten: None,
         };
         for name in phase.stages(policy) {
             let (asked, findings) = match self.run(name, policy, candidate, view) {
