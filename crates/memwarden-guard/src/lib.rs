@@ -30,6 +30,7 @@ mod declaration;
 mod guard;
 mod layers;
 mod lists;
+mod normalize;
 mod phrases;
 mod policy;
 mod provenance;
@@ -38,6 +39,7 @@ mod stage;
 
 pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
 pub use guard::{Guard, Screening};
+pub use normalize::{Controls, MAX_DEPTH, Normalized, Tally, View, ViewKind, normalize};
 pub use policy::{
     ActionRow, DEFAULT_MAX_AGE_US, DEFAULT_PRESET, Line, MAX_ENDORSE_K, MAX_MAX_AGE_US, MAX_NAME_BYTES,
     MAX_POLICY_BYTES, MAX_RULE_NAME_BYTES, MIN_MAX_AGE_US, PRESETS, PolicyError, Preset, Row, ToolRow,
