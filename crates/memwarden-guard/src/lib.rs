@@ -25,8 +25,11 @@
 //! # Ok::<(), &str>(())
 //! ```
 
+mod bounds;
 mod claims;
+mod content;
 mod declaration;
+mod excerpt;
 mod guard;
 mod layers;
 mod lists;
@@ -49,7 +52,7 @@ pub use policy::{
 pub use provenance::{Label, TAINT_STEP};
 pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};
 pub use stage::{
-    Candidate, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
+    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
     Phase, Precedents, Stage, StageError, StoreView, Undeclared, Writer,
 };
 
