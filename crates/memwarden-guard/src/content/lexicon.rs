@@ -21,7 +21,7 @@ const FILES: [&str; 4] = [
 /// What may stand between two words of one sentence.
 const BETWEEN: &str = r#"[ ,:;"'`“”‘’«»()\[\]{}<>*_/-]+"#;
 /// A word of a gap, and the end of a word that an entry leaves open with `*`.
-const WORD: &str = r"[^\s.!?]+?";
+const WORD: &str = r"[^\s.!?]+(?:[.!?]+[^\s.!?]+)*?";
 const REST_OF_WORD: &str = r#"[^\s.,;:!?"'`()<>\[\]]*"#;
 
 /// The compiled lists.
