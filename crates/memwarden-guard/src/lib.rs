@@ -38,6 +38,8 @@ mod phrases;
 mod policy;
 mod provenance;
 mod reasoning;
+mod sanitize;
+mod secrets;
 mod stage;
 
 pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
@@ -51,6 +53,8 @@ pub use policy::{
 };
 pub use provenance::{Label, TAINT_STEP};
 pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};
+pub use sanitize::{Sanitized, sanitize};
+pub use secrets::{SHOWN, Secret, secrets};
 pub use stage::{
     Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
     Phase, Precedents, Stage, StageError, StoreView, Undeclared, Writer,

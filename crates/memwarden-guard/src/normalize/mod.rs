@@ -7,18 +7,32 @@
 //!
 //! Plain ASCII skips all of Unicode. Time and the total size of the views are linear in the text.
 
+mod confusables;
 mod controls;
+mod decode;
+mod fold;
 mod offsets;
+mod scan;
+mod scripts;
+mod spelled;
+mod words;
 
 pub use controls::{Controls, Tally};
+pub(crate) use controls::{Standing, Survey, survey};
 
 use offsets::Offsets;
+use scan::{Candidates, scan};
+use spelled::Reading;
 use std::borrow::Cow;
 use std::ops::Range;
-use unicode_normalization::UnicodeNormalization;
 
 /// How often encodings within encodings are taken off.
 pub const MAX_DEPTH: u8 = 3;
+
+/// All views together are at most so many times as long as the text, and [`SPARE`] longer. Reached only by encodings
+/// nested within each other in more than one notation.
+const MOST_VIEWED: usize = 8;
+const SPARE: usize = 4096;
 
 /// A text as patterns should see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +41,7 @@ pub struct Normalized<'t> {
     text: Cow<'t, str>,
     offsets: Offsets,
     controls: Controls,
-    views: Vec<View>,
+    views: Views,
 }
 
 /// A second reading of a part of the text.
@@ -65,8 +79,8 @@ pub enum ViewKind {
     TagBlock,
     /// Bytes hidden in variation selectors, which are shown as nothing.
     VariationSelectors,
-    /// Letters moved by thirteen.
-    Rot13,
+    /// Letters with accents that make a common word without: `ìgnórê`.
+    Accents,
 }
 
 impl ViewKind {
@@ -83,7 +97,7 @@ impl ViewKind {
             Self::HtmlEntities => "html_entities",
             Self::TagBlock => "tag_block",
             Self::VariationSelectors => "variation_selectors",
-            Self::Rot13 => "rot13",
+            Self::Accents => "accents",
         }
     }
 }
@@ -99,30 +113,19 @@ impl ViewKind {
 /// ```
 #[must_use]
 pub fn normalize(text: &str) -> Normalized<'_> {
-    let (folded, offsets) = if text.is_ascii() {
-        (lower_ascii(text), Offsets::Identity)
-    } else {
-        let mut out = String::with_capacity(text.len());
-        let mut offsets = Offsets::Pieces(Vec::new());
-        for (at, c) in text.char_indices() {
-            let from = out.len();
-            out.extend(std::iter::once(c).nfkc().flat_map(char::to_lowercase));
-            let made = out.get(from..).unwrap_or_default();
-            offsets.push(
-                from,
-                at..at.saturating_add(c.len_utf8()),
-                made.len(),
-                made.chars().count(),
-            );
-        }
-        (Cow::Owned(out), offsets)
+    let first = First::of(text);
+    let mut views = Views {
+        all: Vec::new(),
+        left: text.len().saturating_mul(MOST_VIEWED).saturating_add(SPARE),
+        dropped: false,
     };
+    views.read_anew(text, &first, None, 1);
     Normalized {
         source: text,
-        text: folded,
-        offsets,
-        controls: Controls::default(),
-        views: Vec::new(),
+        text: first.text,
+        offsets: first.offsets,
+        controls: first.survey.controls,
+        views,
     }
 }
 
@@ -146,17 +149,171 @@ impl Normalized<'_> {
         &self.controls
     }
 
-    /// Further readings, in order of kind and place.
+    /// Further readings, each layer right after the one that it was found in.
     #[must_use]
     pub fn views(&self) -> &[View] {
-        &self.views
+        &self.views.all
+    }
+
+    /// Whether there was more to read than is kept: a text that nests encodings without end. A signal of its own.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.views.dropped
     }
 }
 
-fn lower_ascii(text: &str) -> Cow<'_, str> {
-    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        Cow::Owned(text.to_ascii_lowercase())
-    } else {
-        Cow::Borrowed(text)
+/// The first view of a text or of what was decoded.
+struct First<'t> {
+    text: Cow<'t, str>,
+    offsets: Offsets,
+    survey: Survey,
+}
+
+impl<'t> First<'t> {
+    fn of(text: &'t str) -> Self {
+        let make = Make::of(text);
+        match make {
+            Make::Lower => Self::plain(Cow::Borrowed(text)),
+            Make::Ascii => Self::plain(Cow::Owned(text.to_ascii_lowercase())),
+            Make::Other => {
+                let survey = survey(text);
+                let (folded, offsets) = fold::fold(text, &survey.invisible);
+                Self {
+                    text: Cow::Owned(folded),
+                    offsets,
+                    survey,
+                }
+            }
+        }
+    }
+
+    fn plain(text: Cow<'t, str>) -> Self {
+        Self {
+            text,
+            offsets: Offsets::Identity,
+            survey: Survey::default(),
+        }
+    }
+}
+
+/// What a text is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Make {
+    /// ASCII without capitals or controls.
+    Lower,
+    /// ASCII without controls.
+    Ascii,
+    Other,
+}
+
+impl Make {
+    /// Without a branch on any byte, so that it runs over many at once.
+    fn of(text: &str) -> Self {
+        let (mut capitals, mut others) = (false, false);
+        for byte in text.bytes() {
+            capitals |= byte.is_ascii_uppercase();
+            others |= !matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r');
+        }
+        match (others, capitals) {
+            (true, _) => Self::Other,
+            (false, true) => Self::Ascii,
+            (false, false) => Self::Lower,
+        }
+    }
+}
+
+/// The views so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Views {
+    all: Vec<View>,
+    /// How many bytes may still be added.
+    left: usize,
+    dropped: bool,
+}
+
+impl Views {
+    /// Adds what may be read in `text` beyond its first view. `within` is where the text itself was found in the
+    /// original, none for the original.
+    fn read_anew(&mut self, text: &str, first: &First<'_>, within: Option<&Range<usize>>, depth: u8) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let of_view = |span: Range<usize>| {
+            within
+                .cloned()
+                .unwrap_or_else(|| first.offsets.source(&span, text))
+        };
+        let of_text = |span: Range<usize>| within.cloned().unwrap_or(span);
+        let (candidates, spelling) = match first.offsets {
+            Offsets::Identity => (scan(text), None),
+            Offsets::Pieces(_) => (scan(text), Some(scan(&first.text))),
+        };
+        let Candidates { split, leet, .. } = spelling.as_ref().unwrap_or(&candidates);
+        let unsplit = spelled::unsplit(&first.text, split);
+        let unleet = spelled::unleet(&first.text, leet);
+        let accents = if first.text.is_ascii() {
+            None
+        } else {
+            spelled::unaccent(&first.text)
+        };
+        let readings = [
+            (ViewKind::Unsplit, unsplit),
+            (ViewKind::Leet, unleet),
+            (ViewKind::Accents, accents.into_iter().collect()),
+        ];
+        for (kind, readings) in readings {
+            for Reading { span, text } in readings {
+                self.add(View {
+                    kind,
+                    text,
+                    span: of_view(span),
+                    depth,
+                });
+            }
+        }
+        for found in decode::decode(text, &candidates) {
+            self.decoded(found.kind, &found.text, of_text(found.span), depth);
+        }
+        if let Some((hidden, span)) = &first.survey.tags {
+            self.decoded(ViewKind::TagBlock, hidden, of_text(span.clone()), depth);
+        }
+        if let Some((bytes, span)) = &first.survey.selectors
+            && let Some(hidden) = decode::readable(bytes.clone())
+        {
+            self.decoded(
+                ViewKind::VariationSelectors,
+                &hidden,
+                of_text(span.clone()),
+                depth,
+            );
+        }
+    }
+
+    fn decoded(&mut self, kind: ViewKind, text: &str, span: Range<usize>, depth: u8) {
+        let first = First::of(text);
+        let view = View {
+            kind,
+            text: first.text.clone().into_owned(),
+            span: span.clone(),
+            depth,
+        };
+        if self.add(view) {
+            self.read_anew(text, &first, Some(&span), depth.saturating_add(1));
+        }
+    }
+
+    /// Whether there was room.
+    fn add(&mut self, view: View) -> bool {
+        match self.left.checked_sub(view.text.len()) {
+            Some(left) => {
+                self.left = left;
+                self.all.push(view);
+                true
+            }
+            None => {
+                self.dropped = true;
+                false
+            }
+        }
     }
 }

@@ -46,9 +46,9 @@ impl Offsets {
         start..source.ceil_char_boundary(end).max(start)
     }
 
-    /// Appends the origin of the next stretch of the normalized text, which begins at `out`.
-    pub(super) fn push(&mut self, out: usize, source: Range<usize>, length: usize, characters: usize) {
-        let shape = if length == source.len() && characters <= 1 {
+    /// Appends the origin of the next character, of `length` bytes, which begins at `out`.
+    pub(super) fn push(&mut self, out: usize, source: Range<usize>, length: usize) {
+        let shape = if length == source.len() {
             Shape::Even
         } else {
             Shape::Block
