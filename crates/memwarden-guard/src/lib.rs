@@ -25,9 +25,12 @@
 //! # Ok::<(), &str>(())
 //! ```
 
+mod bounds;
 mod claims;
+mod content;
 mod declaration;
 mod gibberish;
+mod excerpt;
 mod guard;
 mod layers;
 mod lists;
@@ -55,7 +58,7 @@ pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};
 pub use sanitize::{Sanitized, sanitize};
 pub use secrets::{SHOWN, Secret, secrets};
 pub use stage::{
-    Candidate, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
+    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
     Phase, Precedents, Stage, StageError, StoreView, Undeclared, Writer,
 };
 

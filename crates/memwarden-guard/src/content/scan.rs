@@ -1,0 +1,164 @@
+//! Finds shapes in every view of a text.
+//!
+//! For: one pass of the automaton over each view, and bounded work behind each hit. Not for: scores of a stage
+//! (`findings`).
+
+use super::Topic;
+use super::context::{Setting, setting};
+use super::lexicon::{Group, Lexicon, Place, Rule, lexicon};
+use super::spaced::Spaced;
+use crate::bounds::{after, before};
+use crate::normalize::{Normalized, ViewKind};
+use regex_automata::{Anchored, Input};
+use std::ops::Range;
+
+/// Bytes behind the beginning of a shape that its expression may read.
+const WINDOW: usize = 320;
+/// Matches of one stage that are kept; the others are counted.
+const MAX_KEPT: usize = 24;
+
+/// What all views hold.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// The strongest matches, in the order in which they were found.
+    pub(super) matches: Vec<Match>,
+    /// How many there were of each of [`Topic::ALL`].
+    counts: [u32; 3],
+}
+
+/// A shape in the text.
+#[derive(Debug, Clone)]
+pub(super) struct Match {
+    pub(super) rule: &'static Rule,
+    /// In the original text.
+    pub(super) span: Range<usize>,
+    pub(super) setting: Setting,
+    /// The view that holds it; none for the first.
+    pub(super) view: Option<ViewKind>,
+}
+
+impl Scan {
+    /// How many matches of `topic` there were.
+    pub(super) fn count(&self, topic: Topic) -> u32 {
+        self.counts.get(topic as usize).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, found: Match) {
+        let topic = found.rule.topic;
+        let Some(count) = self.counts.get_mut(topic as usize) else {
+            return;
+        };
+        *count = count.saturating_add(1);
+        let same = |kept: &&mut Match| kept.rule.name == found.rule.name && kept.rule.topic == topic;
+        if let Some(kept) = self.matches.iter_mut().find(same) {
+            // One of each name is enough to score, the strongest: a lesson about it does not cover for it.
+            if found.weight() > kept.weight() {
+                *kept = found;
+            }
+        } else if self.matches.iter().filter(|kept| kept.rule.topic == topic).count() < MAX_KEPT {
+            self.matches.push(found);
+        }
+    }
+
+    /// Whether `rule` was already found as strongly as it can be.
+    fn is_sated(&self, rule: &Rule) -> bool {
+        self.matches
+            .iter()
+            .any(|kept| kept.rule == rule && kept.setting == Setting::Said)
+    }
+}
+
+impl Match {
+    /// What it says, in ten-thousandths.
+    pub(super) const fn weight(&self) -> u32 {
+        self.rule.score.saturating_mul(self.setting.weight())
+    }
+}
+
+/// Every view of `normalized`, scanned.
+pub(crate) fn scan(normalized: &Normalized<'_>) -> Scan {
+    let lexicon = lexicon();
+    let mut scan = Scan::default();
+    one(lexicon, normalized.text(), &mut scan, |range| {
+        (normalized.original(range), None)
+    });
+    for view in normalized.views() {
+        one(lexicon, &view.text, &mut scan, |_| {
+            (view.span.clone(), Some(view.kind))
+        });
+    }
+    scan
+}
+
+fn one(
+    lexicon: &'static Lexicon,
+    view: &str,
+    scan: &mut Scan,
+    original: impl Fn(Range<usize>) -> (Range<usize>, Option<ViewKind>),
+) {
+    let spaced = Spaced::new(view);
+    let text: &str = &spaced.text;
+    let mut done: Vec<usize> = Vec::new();
+    for head in lexicon.heads.find_overlapping_iter(text) {
+        let starts = lexicon.groups_of.get(head.pattern().as_usize());
+        for &index in starts.into_iter().flatten() {
+            let Some(group) = lexicon.groups.get(index) else {
+                continue;
+            };
+            // A match is not looked for again inside itself.
+            if done.get(index).is_some_and(|end| head.start() < *end)
+                || !stands(group.place, view, &spaced, head.start())
+            {
+                continue;
+            }
+            let Some((rule, length)) = shape(group, after(text, head.start(), WINDOW)) else {
+                continue;
+            };
+            let range = head.start()..head.start().saturating_add(length);
+            if done.is_empty() {
+                done.resize(lexicon.groups.len(), 0);
+            }
+            if let Some(end) = done.get_mut(index) {
+                *end = range.end;
+            }
+            let setting = if scan.is_sated(rule) {
+                // Only counted from here on.
+                Setting::Negated
+            } else {
+                setting(lexicon, text, &range)
+            };
+            let (span, view) = original(spaced.source(&range));
+            scan.add(Match {
+                rule,
+                span,
+                setting,
+                view,
+            });
+        }
+    }
+}
+
+/// The first shape of `group` that `window` begins with, and its length.
+fn shape<'g>(group: &'g Group, window: &str) -> Option<(&'g Rule, usize)> {
+    let input = Input::new(window).anchored(Anchored::Yes);
+    let found = group.regex()?.find(input)?;
+    Some((group.rules.get(found.pattern().as_usize())?, found.end()))
+}
+
+fn stands(place: Place, view: &str, spaced: &Spaced<'_>, at: usize) -> bool {
+    let last = |text: &str| text.chars().next_back();
+    match place {
+        Place::Anywhere => true,
+        Place::Word => !last(before(&spaced.text, at, 4)).is_some_and(of_word),
+        Place::Line => {
+            let at = spaced.source(&(at..at)).start;
+            let line = before(view, at, 24);
+            let marks = line.rsplit('\n').next().unwrap_or_default();
+            (marks.len() < line.len() || line.len() == at) && !marks.contains(char::is_alphanumeric)
+        }
+    }
+}
+
+fn of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
