@@ -15,7 +15,11 @@ const MENTION: u32 = 30;
 /// What `topic`'s stage says about `text`: every finding carries the score of the whole, and is a warning if
 /// that is over the threshold of `policy`.
 pub(crate) fn findings(topic: Topic, scan: &Scan, policy: &Policy, text: &str) -> Vec<Finding> {
-    let mut matches: Vec<&Match> = scan.matches.iter().filter(|found| found.rule.topic == topic).collect();
+    let mut matches: Vec<&Match> = scan
+        .matches
+        .iter()
+        .filter(|found| found.rule.topic == topic)
+        .collect();
     matches.sort_by_key(|found| std::cmp::Reverse(found.weight()));
     let total = total(&matches);
     let stage = topic.stage();

@@ -55,7 +55,13 @@ impl Scan {
             if found.weight() > kept.weight() {
                 *kept = found;
             }
-        } else if self.matches.iter().filter(|kept| kept.rule.topic == topic).count() < MAX_KEPT {
+        } else if self
+            .matches
+            .iter()
+            .filter(|kept| kept.rule.topic == topic)
+            .count()
+            < MAX_KEPT
+        {
             self.matches.push(found);
         }
     }
