@@ -30,6 +30,7 @@ mod claims;
 mod content;
 mod declaration;
 mod excerpt;
+mod flood;
 mod guard;
 mod layers;
 mod lists;
@@ -41,6 +42,7 @@ mod reasoning;
 mod sanitize;
 mod secrets;
 mod stage;
+mod surface;
 
 pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
 pub use guard::{Guard, Screening};
@@ -56,7 +58,7 @@ pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};
 pub use sanitize::{Sanitized, sanitize};
 pub use secrets::{SHOWN, Secret, secrets};
 pub use stage::{
-    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
+    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GIBBERISH_THRESHOLD, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
     Phase, Precedents, Stage, StageError, StoreView, Undeclared, Writer,
 };
 
