@@ -29,6 +29,7 @@ mod bounds;
 mod claims;
 mod content;
 mod declaration;
+mod gibberish;
 mod excerpt;
 mod flood;
 mod guard;
@@ -45,6 +46,7 @@ mod stage;
 mod surface;
 
 pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
+pub use gibberish::{Gibberish, gibberish};
 pub use guard::{Guard, Screening};
 pub use normalize::{Controls, MAX_DEPTH, Normalized, Tally, View, ViewKind, normalize};
 pub use policy::{
