@@ -6,7 +6,9 @@
 use crate::content::{self, Scan, Topic, findings, scan};
 use crate::lists::{Lists, lists};
 use crate::normalize::normalize;
+use crate::sanitize::{Sanitized, sanitize};
 use crate::stage::{Candidate, Phase, Stage, StageError, StoreView, Undeclared, Writer, fail_mode};
+use crate::surface::{gibberish_findings, sanitize_findings, secrets_findings};
 use crate::{Signals, layers, provenance, reasoning};
 use memwarden_core::{Entry, FailMode, Finding, Policy, Score, Severity, StageName, Taint, Verdict};
 use std::cell::OnceCell;
@@ -99,6 +101,9 @@ impl Guard {
                 screening.verdict = asked;
                 screening.stage = Some(name.clone());
             }
+            if asked == Verdict::Rewrite {
+                screening.rewritten = read.cleaned().map(|cleaned| cleaned.text.clone());
+            }
             if screening.verdict == Verdict::Reject {
                 break;
             }
@@ -161,7 +166,9 @@ impl Guard {
             Some(Stage::Injection) => Ok(read.findings(Topic::Injection, policy)),
             Some(Stage::StandingOrder) => Ok(read.findings(Topic::StandingOrder, policy)),
             Some(Stage::Precedent) => Ok(read.findings(Topic::Precedent, policy)),
-            Some(Stage::Sanitize | Stage::Gibberish | Stage::Secrets) => Ok(Vec::new()),
+            Some(Stage::Sanitize) => Ok(read.cleaned().map_or_else(Vec::new, sanitize_findings)),
+            Some(Stage::Gibberish) => Ok(gibberish_findings(policy, read.text)),
+            Some(Stage::Secrets) => Ok(secrets_findings(read.text)),
             // Parsing refuses such a policy; one that was put together by hand must not pass for screened.
             None => Err(StageError::Unavailable {
                 reason: "no stage has this name".to_owned(),
@@ -174,6 +181,7 @@ impl Guard {
 struct Read<'t> {
     text: &'t str,
     scan: OnceCell<Scan>,
+    cleaned: OnceCell<Option<Sanitized>>,
 }
 
 impl<'t> Read<'t> {
@@ -181,7 +189,12 @@ impl<'t> Read<'t> {
         Self {
             text,
             scan: OnceCell::new(),
+            cleaned: OnceCell::new(),
         }
+    }
+
+    fn cleaned(&self) -> Option<&Sanitized> {
+        self.cleaned.get_or_init(|| sanitize(self.text)).as_ref()
     }
 
     fn findings(&self, topic: Topic, policy: &Policy) -> Vec<Finding> {

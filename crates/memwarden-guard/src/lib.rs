@@ -29,8 +29,9 @@ mod bounds;
 mod claims;
 mod content;
 mod declaration;
-mod gibberish;
 mod excerpt;
+mod flood;
+mod gibberish;
 mod guard;
 mod layers;
 mod lists;
@@ -42,6 +43,7 @@ mod reasoning;
 mod sanitize;
 mod secrets;
 mod stage;
+mod surface;
 
 pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
 pub use gibberish::{Gibberish, gibberish};
@@ -58,9 +60,9 @@ pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};
 pub use sanitize::{Sanitized, sanitize};
 pub use secrets::{SHOWN, Secret, secrets};
 pub use stage::{
-    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD,
-    DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT, Phase, Precedents, Stage, StageError, StoreView, Undeclared,
-    Writer,
+    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GIBBERISH_THRESHOLD, DEFAULT_GUARD_THRESHOLD,
+    DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT, Phase, Precedents, Stage, StageError,
+    StoreView, Undeclared, Writer,
 };
 
 /// Version of the lists of words, phrases and patterns that the stages look for; reports print it.

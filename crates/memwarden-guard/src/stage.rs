@@ -15,6 +15,8 @@ pub const DEFAULT_GUARD_THRESHOLD: u32 = 50;
 /// Threshold of the content stages in hundredths: one strong shape of wording, or several weak ones. Chosen on
 /// the open corpora so that fewer than 1 % of ordinary texts are over it; `docs/screening.md` has the figures.
 pub const DEFAULT_CONTENT_THRESHOLD: u32 = 50;
+/// Threshold of the stage `gibberish` in hundredths: just below 0.50, the lowest score that a string is given.
+pub const DEFAULT_GIBBERISH_THRESHOLD: u32 = 49;
 /// Weight of each of the five signals in hundredths (FARMA §IV-E: equal weights of 0.2).
 pub const DEFAULT_WEIGHT: u32 = 20;
 
@@ -210,9 +212,8 @@ impl Stage {
             Self::Taint => Some(DEFAULT_TAINT_THRESHOLD),
             Self::Pattern => Some(DEFAULT_RISK_THRESHOLD),
             Self::ReasoningGuard => Some(DEFAULT_GUARD_THRESHOLD),
-            Self::Injection | Self::StandingOrder | Self::Precedent | Self::Gibberish => {
-                Some(DEFAULT_CONTENT_THRESHOLD)
-            }
+            Self::Injection | Self::StandingOrder | Self::Precedent => Some(DEFAULT_CONTENT_THRESHOLD),
+            Self::Gibberish => Some(DEFAULT_GIBBERISH_THRESHOLD),
             Self::Keyword | Self::Provenance | Self::Sanitize | Self::Secrets => None,
         }
     }

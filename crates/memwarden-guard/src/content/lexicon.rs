@@ -188,7 +188,15 @@ fn compile(files: &[&str]) -> Result<Lexicon, LexiconError> {
     let mut shapes = Vec::new();
     let mut context = Context::default();
     for text in files {
-        let file: File = toml::from_str(text)?;
+        let mut file: File = toml::from_str(text)?;
+        for word in file
+            .language
+            .values_mut()
+            .flat_map(|language| language.lists.values_mut())
+            .flatten()
+        {
+            *word = super::fold(word);
+        }
         languages.extend(file.language);
         shapes.extend(file.shape);
         context.negations.extend(file.context.negations);
@@ -352,14 +360,23 @@ mod tests {
     }
 
     #[test]
-    fn every_word_is_written_as_the_first_view_holds_it() {
+    fn every_word_is_of_its_language_and_can_be_found() {
+        let mut languages = 0;
         for text in FILES {
             let file: File = toml::from_str(text).unwrap();
             for (code, language) in file.language {
-                for word in language.lists.values().flatten() {
-                    assert_eq!(&crate::content::fold(word), word, "language {code}");
+                languages += 1;
+                for (list, words) in language.lists {
+                    assert!(!words.is_empty(), "{code}.{list}");
+                    for word in words {
+                        let folded = crate::content::fold(&word);
+                        assert!(folded.trim_matches('*').trim() != "", "{code}.{list}: `{word}`");
+                        assert_eq!(crate::content::fold(&folded), folded, "{code}.{list}: `{word}`");
+                        assert_eq!(word.to_lowercase(), word, "{code}.{list}: `{word}`");
+                    }
                 }
             }
         }
+        assert_eq!(languages, 15);
     }
 }

@@ -35,9 +35,6 @@ pub(crate) enum Topic {
 }
 
 impl Topic {
-    /// Each of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Injection, Self::StandingOrder, Self::Precedent];
-
     /// Its stage.
     pub(crate) const fn stage(self) -> Stage {
         match self {
@@ -48,7 +45,7 @@ impl Topic {
     }
 }
 
-#[cfg(test)]
+/// A word as the first view holds it.
 fn fold(word: &str) -> String {
     crate::normalize(word).text().to_owned()
 }

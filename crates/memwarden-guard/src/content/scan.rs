@@ -22,7 +22,7 @@ const MAX_KEPT: usize = 24;
 pub(crate) struct Scan {
     /// The strongest matches, in the order in which they were found.
     pub(super) matches: Vec<Match>,
-    /// How many there were of each of [`Topic::ALL`].
+    /// How many there were of each topic, in its order.
     counts: [u32; 3],
 }
 
