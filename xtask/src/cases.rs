@@ -73,9 +73,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     scratch::init(trial.path(), &policy)?;
     let warden = Warden::open(&scratch::places(trial.path())).into_diagnostic()?;
     let handle = |role| scratch::handle(trial.path(), &warden, role).into_diagnostic();
+    let tool = handle(Role::Owner)?.register("web reader", Role::Tool, None).into_diagnostic()?;
     let store = Store {
         agent: handle(Role::Agent)?,
-        tool: handle(Role::Tool)?,
+        tool: warden.handle(&tool).into_diagnostic()?,
     };
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_header(["case", "expected", "came out", ""]);
@@ -134,7 +135,7 @@ struct Store {
 impl Store {
     /// What became of a case, each in a namespace of its own, and whether that is what was expected.
     fn run(&self, index: usize, case: &Case) -> Result<(String, bool)> {
-        let namespace = Namespace::new(format!("case-{index}")).into_diagnostic()?;
+        let namespace: Namespace = format!("case-{index}").parse().into_diagnostic()?;
         let writer = match case.expect {
             Expect::NoAuthority => &self.tool,
             Expect::Allow | Expect::Quarantine => &self.agent,
