@@ -16,6 +16,8 @@ pub(super) struct Rounds {
 pub(super) enum Unit {
     /// Operations in a second.
     PerSecond,
+    /// Megabytes in a second.
+    MegabytesPerSecond,
     /// Milliseconds.
     Milliseconds,
     /// Parts of one.
@@ -54,6 +56,7 @@ impl Unit {
     fn show(self, value: f64) -> String {
         match self {
             Self::PerSecond => format!("{value:.0}"),
+            Self::MegabytesPerSecond => format!("{value:.1}"),
             Self::Milliseconds if value >= 100.0 => format!("{value:.0}"),
             Self::Milliseconds => format!("{value:.3}"),
             Self::Share => format!("{:.1}", value * 100.0),
@@ -64,6 +67,7 @@ impl Unit {
     const fn suffix(self) -> &'static str {
         match self {
             Self::PerSecond => " /s",
+            Self::MegabytesPerSecond => " MB/s",
             Self::Milliseconds => " ms",
             Self::Share => " %",
             Self::Ratio => "",

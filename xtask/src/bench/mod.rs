@@ -11,6 +11,7 @@ mod measure;
 mod page;
 mod reads;
 mod recall;
+mod screen;
 mod writes;
 
 pub(crate) use recall::{WorkerArguments, work};
@@ -62,6 +63,8 @@ enum Part {
     Many,
     /// Deciding an action, and recall in a context
     Gate,
+    /// Screening by the default preset; needs no store
+    Screen,
 }
 
 /// What all parts work with.
@@ -83,9 +86,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         quick: arguments.quick,
     };
     let wants = |part| arguments.only.is_empty() || arguments.only.contains(&part);
-    eprintln!("bench: filling a store with {RECORDS} records");
-    bench.fill()?;
     let mut figures: Vec<Figure> = Vec::new();
+    if wants(Part::Screen) {
+        figures.extend(bench.screen()?);
+    }
+    let all = [Part::Open, Part::Verify, Part::Recall, Part::Single, Part::Many, Part::Gate];
+    if all.into_iter().any(wants) {
+        eprintln!("bench: filling a store with {RECORDS} records");
+        bench.fill()?;
+    }
     if wants(Part::Open) {
         figures.push(bench.open()?);
     }

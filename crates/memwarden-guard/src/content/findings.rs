@@ -1,7 +1,6 @@
 //! Matches of one stage as findings with one score.
 
 use super::Topic;
-use super::context::Setting;
 use super::scan::{Match, Scan};
 use crate::excerpt::excerpt;
 use crate::layers::{score, span};
@@ -15,13 +14,10 @@ const MENTION: u32 = 30;
 /// What `topic`'s stage says about `text`: every finding carries the score of the whole, and is a warning if
 /// that is over the threshold of `policy`.
 pub(crate) fn findings(topic: Topic, scan: &Scan, policy: &Policy, text: &str) -> Vec<Finding> {
-    let mut matches: Vec<&Match> = scan
-        .matches
-        .iter()
-        .filter(|found| found.rule.topic == topic)
-        .collect();
+    let evidence = scan.of(topic);
+    let mut matches: Vec<&Match> = evidence.best().iter().collect();
     matches.sort_by_key(|found| std::cmp::Reverse(found.weight()));
-    let total = total(&matches);
+    let total = evidence.total();
     let stage = topic.stage();
     let fires = total > stage.threshold(policy).unwrap_or(100);
     if !fires && total < MENTION {
@@ -29,7 +25,7 @@ pub(crate) fn findings(topic: Topic, scan: &Scan, policy: &Policy, text: &str) -
     }
     let severity = if fires { Severity::Warning } else { Severity::Info };
     let shown = matches.len().min(MAX_FINDINGS);
-    let count = usize::try_from(scan.count(topic)).unwrap_or(usize::MAX);
+    let count = usize::try_from(evidence.count()).unwrap_or(usize::MAX);
     let more = count.saturating_sub(shown);
     let finding = |(index, found): (usize, &&Match)| {
         let through = found
@@ -55,23 +51,4 @@ pub(crate) fn findings(topic: Topic, scan: &Scan, policy: &Policy, text: &str) -
         }
     };
     matches.iter().take(shown).enumerate().map(finding).collect()
-}
-
-/// Independent evidence: 1 − Π(1 − score) over what is said, and the strongest of what is only told about.
-fn total(matches: &[&Match]) -> u32 {
-    let parts = |found: &&&Match| f64::from(found.weight()) / 10_000.0;
-    let said = |found: &&&Match| matches!(found.setting, Setting::Said | Setting::Quoted);
-    let told = matches
-        .iter()
-        .filter(|found| !said(found))
-        .map(|found| parts(&found))
-        .fold(0.0, f64::max);
-    let left: f64 = matches
-        .iter()
-        .filter(said)
-        .map(|found| 1.0 - parts(&found))
-        .product();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 100")]
-    let hundredths = (100.0 - left * (1.0 - told) * 100.0).round() as u32;
-    hundredths
 }

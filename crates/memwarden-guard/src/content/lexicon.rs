@@ -189,12 +189,7 @@ fn compile(files: &[&str]) -> Result<Lexicon, LexiconError> {
     let mut context = Context::default();
     for text in files {
         let mut file: File = toml::from_str(text)?;
-        for word in file
-            .language
-            .values_mut()
-            .flat_map(|language| language.lists.values_mut())
-            .flatten()
-        {
+        for word in file.language.values_mut().flat_map(|language| language.lists.values_mut()).flatten() {
             *word = super::fold(word);
         }
         languages.extend(file.language);

@@ -6,6 +6,7 @@
 //! a bounded window. Not for: authority, which wording cannot give or take, nor for what a finding leads to.
 
 mod context;
+mod evidence;
 mod findings;
 mod lexicon;
 mod scan;

@@ -5,6 +5,7 @@
 
 use super::Topic;
 use super::context::{Setting, setting};
+use super::evidence::Evidence;
 use super::lexicon::{Group, Lexicon, Place, Rule, lexicon};
 use super::spaced::Spaced;
 use crate::bounds::{after, before};
@@ -14,16 +15,10 @@ use std::ops::Range;
 
 /// Bytes behind the beginning of a shape that its expression may read.
 const WINDOW: usize = 320;
-/// Matches of one stage that are kept; the others are counted.
-const MAX_KEPT: usize = 24;
-
-/// What all views hold.
+/// What all views hold, by topic.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// The strongest matches, in the order in which they were found.
-    pub(super) matches: Vec<Match>,
-    /// How many there were of each topic, in its order.
-    counts: [u32; 3],
+    evidence: [Evidence; 3],
 }
 
 /// A shape in the text.
@@ -38,39 +33,23 @@ pub(super) struct Match {
 }
 
 impl Scan {
-    /// How many matches of `topic` there were.
-    pub(super) fn count(&self, topic: Topic) -> u32 {
-        self.counts.get(topic as usize).copied().unwrap_or_default()
-    }
-
-    fn add(&mut self, found: Match) {
-        let topic = found.rule.topic;
-        let Some(count) = self.counts.get_mut(topic as usize) else {
-            return;
-        };
-        *count = count.saturating_add(1);
-        let same = |kept: &&mut Match| kept.rule.name == found.rule.name && kept.rule.topic == topic;
-        if let Some(kept) = self.matches.iter_mut().find(same) {
-            // One of each name is enough to score, the strongest: a lesson about it does not cover for it.
-            if found.weight() > kept.weight() {
-                *kept = found;
-            }
-        } else if self
-            .matches
-            .iter()
-            .filter(|kept| kept.rule.topic == topic)
-            .count()
-            < MAX_KEPT
-        {
-            self.matches.push(found);
+    /// What was found of `topic`.
+    pub(super) fn of(&self, topic: Topic) -> &Evidence {
+        let [injection, standing_order, precedent] = &self.evidence;
+        match topic {
+            Topic::Injection => injection,
+            Topic::StandingOrder => standing_order,
+            Topic::Precedent => precedent,
         }
     }
 
-    /// Whether `rule` was already found as strongly as it can be.
-    fn is_sated(&self, rule: &Rule) -> bool {
-        self.matches
-            .iter()
-            .any(|kept| kept.rule == rule && kept.setting == Setting::Said)
+    fn of_mut(&mut self, topic: Topic) -> &mut Evidence {
+        let [injection, standing_order, precedent] = &mut self.evidence;
+        match topic {
+            Topic::Injection => injection,
+            Topic::StandingOrder => standing_order,
+            Topic::Precedent => precedent,
+        }
     }
 }
 
@@ -127,21 +106,21 @@ fn one(
             if let Some(end) = done.get_mut(index) {
                 *end = range.end;
             }
-            let setting = if scan.is_sated(rule) {
-                // Only counted from here on.
-                Setting::Negated
-            } else {
-                setting(lexicon, text, &range)
-            };
+            let evidence = scan.of_mut(rule.topic);
+            if evidence.is_plenty() {
+                evidence.count_one();
+                continue;
+            }
             let (span, view) = original(spaced.source(&range));
-            scan.add(Match {
+            evidence.add(Match {
                 rule,
                 span,
-                setting,
+                setting: setting(lexicon, text, &range),
                 view,
             });
         }
     }
+    scan.evidence.iter_mut().for_each(Evidence::next_view);
 }
 
 /// The first shape of `group` that `window` begins with, and its length.
