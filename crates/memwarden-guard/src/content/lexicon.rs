@@ -4,7 +4,8 @@
 //! beginnings. Not for: deciding what a match means (`scan`, `findings`).
 
 use super::Topic;
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use super::heads::Heads;
+use aho_corasick::AhoCorasick;
 use regex_automata::meta::{self, Regex};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ const REST_OF_WORD: &str = r#"[^\s.,;:!?"'`()<>\[\]]*"#;
 #[derive(Debug)]
 pub(super) struct Lexicon {
     /// Finds what a shape may begin with.
-    pub(super) heads: AhoCorasick,
+    pub(super) heads: Heads,
     /// For each pattern of `heads`, the groups that begin with it.
     pub(super) groups_of: Vec<Vec<usize>>,
     /// Shapes with a common list of beginnings.
@@ -205,10 +206,15 @@ fn compile(files: &[&str]) -> Result<Lexicon, LexiconError> {
             }
         }
     }
-    let heads = AhoCorasick::builder()
-        .match_kind(MatchKind::Standard)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(building.heads.keys())?;
+    let anywhere = |groups: &Vec<usize>| {
+        let mut places = groups.iter().filter_map(|index| building.groups.get(*index));
+        places.any(|group| group.place == Place::Anywhere)
+    };
+    let heads = building.heads.iter().map(|(head, groups)| {
+        let is_word = head.starts_with(char::is_alphanumeric);
+        (head.as_str(), !is_word || anywhere(groups))
+    });
+    let heads = Heads::new(heads)?;
     Ok(Lexicon {
         heads,
         groups_of: building.heads.into_values().collect(),

@@ -8,6 +8,7 @@
 mod context;
 mod evidence;
 mod findings;
+mod heads;
 mod lexicon;
 mod scan;
 mod spaced;

@@ -84,22 +84,19 @@ fn one(
     let spaced = Spaced::new(view);
     let text: &str = &spaced.text;
     let mut done: Vec<usize> = Vec::new();
-    for head in lexicon.heads.find_overlapping_iter(text) {
-        let starts = lexicon.groups_of.get(head.pattern().as_usize());
-        for &index in starts.into_iter().flatten() {
+    lexicon.heads.each(text, |head, at| {
+        for &index in lexicon.groups_of.get(head).into_iter().flatten() {
             let Some(group) = lexicon.groups.get(index) else {
                 continue;
             };
             // A match is not looked for again inside itself.
-            if done.get(index).is_some_and(|end| head.start() < *end)
-                || !stands(group.place, view, &spaced, head.start())
-            {
+            if done.get(index).is_some_and(|end| at < *end) || !stands(group.place, view, &spaced, at) {
                 continue;
             }
-            let Some((rule, length)) = shape(group, after(text, head.start(), WINDOW)) else {
+            let Some((rule, length)) = shape(group, after(text, at, WINDOW)) else {
                 continue;
             };
-            let range = head.start()..head.start().saturating_add(length);
+            let range = at..at.saturating_add(length);
             if done.is_empty() {
                 done.resize(lexicon.groups.len(), 0);
             }
@@ -119,7 +116,7 @@ fn one(
                 view,
             });
         }
-    }
+    });
     scan.evidence.iter_mut().for_each(Evidence::next_view);
 }
 
@@ -134,7 +131,11 @@ fn stands(place: Place, view: &str, spaced: &Spaced<'_>, at: usize) -> bool {
     let last = |text: &str| text.chars().next_back();
     match place {
         Place::Anywhere => true,
-        Place::Word => !last(before(&spaced.text, at, 4)).is_some_and(of_word),
+        // A mark starts wherever it stands.
+        Place::Word => {
+            !after(&spaced.text, at, 4).starts_with(of_word)
+                || !last(before(&spaced.text, at, 4)).is_some_and(of_word)
+        }
         Place::Line => {
             let at = spaced.source(&(at..at)).start;
             let line = before(view, at, 24);

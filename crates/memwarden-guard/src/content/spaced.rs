@@ -3,6 +3,7 @@
 //! For: expressions that need not care how a text is wrapped. A run becomes a blank, a run with an empty line a
 //! line break, which ends a sentence. Not for: spans; [`Spaced::source`] leads back to the view.
 
+use memchr::{memchr3, memmem};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -65,16 +66,16 @@ impl<'v> Spaced<'v> {
 
 /// Where the next run of blanks begins that is not one space.
 fn next_uneven(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut space = false;
-    for (at, byte) in bytes.iter().enumerate().skip(from) {
-        match byte {
-            b'\n' | b'\t' | b'\r' => return Some(if space { at.saturating_sub(1) } else { at }),
-            b' ' if space => return Some(at.saturating_sub(1)),
-            b' ' => space = true,
-            _ => space = false,
-        }
-    }
-    None
+    let rest = bytes.get(from..)?;
+    let other = memchr3(b'\n', b'\t', b'\r', rest);
+    // Blanks before a line break belong to its run.
+    let other = other.map(|at| {
+        let ahead = rest.get(..at).unwrap_or_default();
+        at.saturating_sub(ahead.iter().rev().take_while(|byte| **byte == b' ').count())
+    });
+    let until = rest.get(..other.unwrap_or(rest.len())).unwrap_or_default();
+    let at = memmem::find(until, b"  ").or(other)?;
+    Some(from.saturating_add(at))
 }
 
 const fn is_blank(byte: u8) -> bool {
