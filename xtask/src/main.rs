@@ -1,11 +1,14 @@
 //! `cargo xtask`: chores that need a program and are no part of the product.
 //!
-//! Exits 0 when what was checked holds, 1 when it does not, 2 for wrong use, 3 when the chore itself failed.
+//! Exits 0 when what was checked holds, 1 when it does not, 2 for wrong use or when what it
+//! works on is not there, 3 when the chore itself failed.
 
 mod bench;
+mod cases;
 mod crash;
 mod deps;
 mod distill;
+mod eval;
 mod hammer;
 mod instructions;
 mod protocol;
@@ -23,6 +26,8 @@ enum Outcome {
     Holds,
     /// Something does not; it was printed.
     Fails,
+    /// What the chore works on is not there; it was printed.
+    Missing,
 }
 
 impl Outcome {
@@ -53,6 +58,10 @@ enum Command {
     Instructions(instructions::Arguments),
     /// Make the table of the static encoder again and compare it with the committed one
     Distill(distill::Arguments),
+    /// Score the content stages on the open corpora and on our own attacks in disguise
+    Eval(eval::Arguments),
+    /// Run complaints of users and our own cases through a store under the default preset
+    Cases(cases::Arguments),
     /// The process that `crash` kills
     #[command(hide = true)]
     CrashWorker(crash::WorkerArguments),
@@ -75,6 +84,8 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Instructions(arguments) => instructions::run(&arguments),
         Command::Distill(arguments) => distill::run(&arguments),
+        Command::Eval(arguments) => eval::run(&arguments),
+        Command::Cases(arguments) => cases::run(&arguments),
         Command::CrashWorker(arguments) => crash::work(&arguments),
         Command::HammerWorker(arguments) => hammer::work(&arguments),
         Command::RecallWorker(arguments) => bench::work(&arguments),
@@ -83,6 +94,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Holds) => ExitCode::SUCCESS,
         Ok(Outcome::Fails) => ExitCode::from(1),
+        Ok(Outcome::Missing) => ExitCode::from(2),
         Err(report) => {
             eprintln!("{report:?}");
             ExitCode::from(3)

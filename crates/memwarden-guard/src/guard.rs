@@ -3,10 +3,15 @@
 //! For: the order of stages, the strongest verdict, stages that fail. Not for: what a stage finds (`layers`,
 //! `reasoning`), nor for sealing or serving anything.
 
+use crate::content::{self, Scan, Topic, findings, scan};
 use crate::lists::{Lists, lists};
+use crate::normalize::normalize;
+use crate::sanitize::{Sanitized, sanitize};
 use crate::stage::{Candidate, Phase, Stage, StageError, StoreView, Undeclared, Writer, fail_mode};
+use crate::surface::{gibberish_findings, sanitize_findings, secrets_findings};
 use crate::{Signals, layers, provenance, reasoning};
 use memwarden_core::{Entry, FailMode, Finding, Policy, Score, Severity, StageName, Taint, Verdict};
+use std::cell::OnceCell;
 
 /// What the stages made of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +23,10 @@ pub struct Screening {
     /// What every stage saw, in the order in which they ran. There may be findings beside `Admit`: those of
     /// [`Severity::Info`] only label.
     pub findings: Vec<Finding>,
+    /// The cleaned text, where the stage `sanitize` found something to remove and its verdict is
+    /// [`Verdict::Rewrite`]. It is what is stored if the verdict of the whole is `rewrite`; the original then
+    /// stays as a quarantined parent.
+    pub rewritten: Option<String>,
 }
 
 /// The stages, with their lists compiled once for the whole program.
@@ -36,6 +45,7 @@ impl Guard {
     /// A guard over the embedded lists. The first call compiles them; every later one is free.
     #[must_use]
     pub fn new() -> Self {
+        content::prepare();
         Self { lists: lists() }
     }
 
@@ -62,9 +72,11 @@ impl Guard {
             verdict: Verdict::Admit,
             stage: None,
             findings: Vec::new(),
+            rewritten: None,
         };
+        let read = Read::new(&candidate.entry.content);
         for name in phase.stages(policy) {
-            let (asked, findings) = match self.run(name, policy, candidate, view) {
+            let (asked, findings) = match self.run(name, policy, candidate, view, &read) {
                 Ok(findings) => {
                     let fires = findings.iter().any(|finding| finding.severity > Severity::Info);
                     (
@@ -88,6 +100,9 @@ impl Guard {
             if asked > screening.verdict {
                 screening.verdict = asked;
                 screening.stage = Some(name.clone());
+            }
+            if asked == Verdict::Rewrite {
+                screening.rewritten = read.cleaned().map(|cleaned| cleaned.text.clone());
             }
             if screening.verdict == Verdict::Reject {
                 break;
@@ -138,6 +153,7 @@ impl Guard {
         policy: &Policy,
         candidate: &Candidate<'_>,
         view: &dyn StoreView,
+        read: &Read<'_>,
     ) -> Result<Vec<Finding>, StageError> {
         match Stage::from_name(name) {
             Some(Stage::Keyword) => Ok(layers::keyword(self.lists, candidate)),
@@ -147,11 +163,43 @@ impl Guard {
             Some(Stage::ReasoningGuard) => {
                 reasoning::reasoning_guard(self.lists, policy, candidate.entry, view)
             }
+            Some(Stage::Injection) => Ok(read.findings(Topic::Injection, policy)),
+            Some(Stage::StandingOrder) => Ok(read.findings(Topic::StandingOrder, policy)),
+            Some(Stage::Precedent) => Ok(read.findings(Topic::Precedent, policy)),
+            Some(Stage::Sanitize) => Ok(read.cleaned().map_or_else(Vec::new, sanitize_findings)),
+            Some(Stage::Gibberish) => Ok(gibberish_findings(policy, read.text)),
+            Some(Stage::Secrets) => Ok(secrets_findings(read.text)),
             // Parsing refuses such a policy; one that was put together by hand must not pass for screened.
             None => Err(StageError::Unavailable {
                 reason: "no stage has this name".to_owned(),
             }),
         }
+    }
+}
+
+/// What the content stages have read of a text: once, when the first of them asks.
+struct Read<'t> {
+    text: &'t str,
+    scan: OnceCell<Scan>,
+    cleaned: OnceCell<Option<Sanitized>>,
+}
+
+impl<'t> Read<'t> {
+    const fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            scan: OnceCell::new(),
+            cleaned: OnceCell::new(),
+        }
+    }
+
+    fn cleaned(&self) -> Option<&Sanitized> {
+        self.cleaned.get_or_init(|| sanitize(self.text)).as_ref()
+    }
+
+    fn findings(&self, topic: Topic, policy: &Policy) -> Vec<Finding> {
+        let scan = self.scan.get_or_init(|| scan(&normalize(self.text)));
+        findings(topic, scan, policy, self.text)
     }
 }
 

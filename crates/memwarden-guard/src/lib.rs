@@ -25,19 +25,30 @@
 //! # Ok::<(), &str>(())
 //! ```
 
+mod bounds;
 mod claims;
+mod content;
 mod declaration;
+mod excerpt;
+mod flood;
+mod gibberish;
 mod guard;
 mod layers;
 mod lists;
+mod normalize;
 mod phrases;
 mod policy;
 mod provenance;
 mod reasoning;
+mod sanitize;
+mod secrets;
 mod stage;
+mod surface;
 
 pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
+pub use gibberish::{Gibberish, gibberish};
 pub use guard::{Guard, Screening};
+pub use normalize::{Controls, MAX_DEPTH, Normalized, Tally, View, ViewKind, normalize};
 pub use policy::{
     ActionRow, DEFAULT_MAX_AGE_US, DEFAULT_PRESET, Line, MAX_ENDORSE_K, MAX_MAX_AGE_US, MAX_NAME_BYTES,
     MAX_POLICY_BYTES, MAX_RULE_NAME_BYTES, MIN_MAX_AGE_US, PRESETS, PolicyError, Preset, Row, ToolRow,
@@ -46,9 +57,12 @@ pub use policy::{
 };
 pub use provenance::{Label, TAINT_STEP};
 pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};
+pub use sanitize::{Sanitized, sanitize};
+pub use secrets::{SHOWN, Secret, secrets};
 pub use stage::{
-    Candidate, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
-    Phase, Precedents, Stage, StageError, StoreView, Undeclared, Writer,
+    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GIBBERISH_THRESHOLD, DEFAULT_GUARD_THRESHOLD,
+    DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT, Phase, Precedents, Stage, StageError,
+    StoreView, Undeclared, Writer,
 };
 
 /// Version of the lists of words, phrases and patterns that the stages look for; reports print it.

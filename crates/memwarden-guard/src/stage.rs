@@ -12,6 +12,11 @@ pub const DEFAULT_TAINT_THRESHOLD: u32 = 45;
 pub const DEFAULT_RISK_THRESHOLD: u32 = 50;
 /// τ_guard in hundredths (FARMA §IV-E).
 pub const DEFAULT_GUARD_THRESHOLD: u32 = 50;
+/// Threshold of the content stages in hundredths: one strong shape of wording, or several weak ones. Chosen on
+/// the open corpora so that fewer than 1 % of ordinary texts are over it; `docs/screening.md` has the figures.
+pub const DEFAULT_CONTENT_THRESHOLD: u32 = 50;
+/// Threshold of the stage `gibberish` in hundredths: just below 0.50, the lowest score that a string is given.
+pub const DEFAULT_GIBBERISH_THRESHOLD: u32 = 49;
 /// Weight of each of the five signals in hundredths (FARMA §IV-E: equal weights of 0.2).
 pub const DEFAULT_WEIGHT: u32 = 20;
 
@@ -116,16 +121,34 @@ pub enum Stage {
     Pattern,
     /// Layer 5: five weighted signals of forged reasoning (FARMA §IV-E).
     ReasoningGuard,
+    /// Characters that hide or act when shown; the one stage that can clean a text.
+    Sanitize,
+    /// Instructions to whoever reads the entry.
+    Injection,
+    /// Planted preferences and orders that hold from now on.
+    StandingOrder,
+    /// Claims that a check is done or need not be.
+    Precedent,
+    /// Strings that mean nothing to a person: triggers, adversarial suffixes, floods.
+    Gibberish,
+    /// Keys, tokens and passwords.
+    Secrets,
 }
 
 impl Stage {
-    /// Every stage, in the paper's order.
-    pub const ALL: [Self; 5] = [
+    /// Every stage: the published ones in the paper's order, then ours.
+    pub const ALL: [Self; 11] = [
         Self::Keyword,
         Self::Provenance,
         Self::Taint,
         Self::Pattern,
         Self::ReasoningGuard,
+        Self::Sanitize,
+        Self::Injection,
+        Self::StandingOrder,
+        Self::Precedent,
+        Self::Gibberish,
+        Self::Secrets,
     ];
 
     /// The name used in policies and findings.
@@ -137,6 +160,12 @@ impl Stage {
             Self::Taint => "taint",
             Self::Pattern => "pattern",
             Self::ReasoningGuard => "reasoning-guard",
+            Self::Sanitize => "sanitize",
+            Self::Injection => "injection",
+            Self::StandingOrder => "standing-order",
+            Self::Precedent => "precedent",
+            Self::Gibberish => "gibberish",
+            Self::Secrets => "secrets",
         }
     }
 
@@ -149,6 +178,12 @@ impl Stage {
             Self::Taint => "taint of the declared source over a threshold (layer 3)",
             Self::Pattern => "risk over a threshold, or a pattern of the second set (layer 4)",
             Self::ReasoningGuard => "five weighted signals of forged reasoning (layer 5)",
+            Self::Sanitize => "characters that hide or act when shown",
+            Self::Injection => "instructions to whoever reads the entry",
+            Self::StandingOrder => "planted preferences and standing orders",
+            Self::Precedent => "claims that a check is done or need not be",
+            Self::Gibberish => "trigger-like strings and floods of tokens",
+            Self::Secrets => "keys, tokens and passwords",
         }
     }
 
@@ -164,10 +199,10 @@ impl Stage {
         !matches!(self, Self::Provenance)
     }
 
-    /// Whether it can clean a text, which the verdict `rewrite` needs. None of these can.
+    /// Whether it can clean a text, which the verdict `rewrite` needs.
     #[must_use]
     pub const fn can_rewrite(self) -> bool {
-        false
+        matches!(self, Self::Sanitize)
     }
 
     /// The default of its `threshold` in hundredths; none where it has no threshold.
@@ -177,7 +212,9 @@ impl Stage {
             Self::Taint => Some(DEFAULT_TAINT_THRESHOLD),
             Self::Pattern => Some(DEFAULT_RISK_THRESHOLD),
             Self::ReasoningGuard => Some(DEFAULT_GUARD_THRESHOLD),
-            Self::Keyword | Self::Provenance => None,
+            Self::Injection | Self::StandingOrder | Self::Precedent => Some(DEFAULT_CONTENT_THRESHOLD),
+            Self::Gibberish => Some(DEFAULT_GIBBERISH_THRESHOLD),
+            Self::Keyword | Self::Provenance | Self::Sanitize | Self::Secrets => None,
         }
     }
 

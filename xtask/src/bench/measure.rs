@@ -16,6 +16,8 @@ pub(super) struct Rounds {
 pub(super) enum Unit {
     /// Operations in a second.
     PerSecond,
+    /// Megabytes in a second.
+    MegabytesPerSecond,
     /// Milliseconds.
     Milliseconds,
     /// Nanoseconds.
@@ -61,6 +63,7 @@ impl Unit {
     fn show(self, value: f64) -> String {
         match self {
             Self::PerSecond => format!("{value:.0}"),
+            Self::MegabytesPerSecond => format!("{value:.1}"),
             Self::Milliseconds if value >= 100.0 => format!("{value:.0}"),
             Self::Milliseconds => format!("{value:.3}"),
             Self::Nanoseconds => format!("{value:.1}"),
@@ -72,6 +75,7 @@ impl Unit {
     const fn suffix(self) -> &'static str {
         match self {
             Self::PerSecond => " /s",
+            Self::MegabytesPerSecond => " MB/s",
             Self::Milliseconds => " ms",
             Self::Nanoseconds => " ns",
             Self::Share => " %",

@@ -12,6 +12,7 @@ mod page;
 mod reads;
 mod recall;
 mod scale;
+mod screen;
 mod writes;
 
 pub(crate) use recall::{WorkerArguments, work};
@@ -67,6 +68,8 @@ enum Part {
     Encode,
     /// Stores of a thousand to a million records
     Scale,
+    /// Screening by the default preset; needs no store
+    Screen,
 }
 
 /// What all parts work with.
@@ -91,6 +94,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     };
     let wants = |part| arguments.only.is_empty() || arguments.only.contains(&part);
     let mut figures: Vec<Figure> = Vec::new();
+    if wants(Part::Screen) {
+        figures.extend(bench.screen()?);
+    }
     if wants(Part::Encode) {
         figures.push(bench.encode()?);
     }
@@ -101,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         });
         figures.extend(bench.scale(picture.as_deref())?);
     }
-    let without = [Part::Encode, Part::Scale];
+    let without = [Part::Encode, Part::Scale, Part::Screen];
     if arguments.only.is_empty() || arguments.only.iter().any(|part| !without.contains(part)) {
         eprintln!("bench: filling a store with {RECORDS} records");
         bench.fill()?;

@@ -50,6 +50,10 @@ pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments, load
            shortest times are compared. The share is what checking adds to the time without it; looking up the \
            head of the log, which both do, is counted as checking.\n\
          - **Sizes**: one store grows under the preset `off`; at each size {scale}.\n\
+         - **Screening** runs the default preset over one entry at a time on one core, with no store behind it. \
+           Growth is the time for 800 kB over eight times the time for 100 kB. The worst input is the one that \
+           costs most for a byte among random texts of beginnings, quotations and encodings, found by changing the \
+           worst so far.\n\
          - **Open** verifies the whole log and compares every row with it. **Verify** replays leaves and tiles, \
            checks the signature, and compares all rows; `--deep` hashes every text and payload and compares the \
            search index.\n",

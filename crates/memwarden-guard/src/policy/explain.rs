@@ -66,7 +66,12 @@ pub fn loosenings(old: &Policy, new: &Policy) -> Vec<String> {
             stage_loosenings(stage, old, new, &mut lines);
         }
     }
-    let reads_declarations = |stage: &Stage| *stage != Stage::Keyword;
+    let reads_declarations = |stage: &Stage| {
+        matches!(
+            stage,
+            Stage::Provenance | Stage::Taint | Stage::Pattern | Stage::ReasoningGuard
+        )
+    };
     let both = |stage: Stage| runs(old, stage) && runs(new, stage);
     if Undeclared::of(old) == Undeclared::Poisoned
         && Undeclared::of(new) == Undeclared::Unlabeled

@@ -148,7 +148,7 @@ impl<'a> Reading<'a> {
         match stage {
             Stage::ReasoningGuard => keys.push("precedents"),
             Stage::Provenance => keys.push("undeclared"),
-            Stage::Keyword | Stage::Taint | Stage::Pattern => {}
+            _ => {}
         }
         let mut settings = StageSettings::default();
         for item in item.table(self.text)? {
@@ -247,7 +247,8 @@ impl<'a> Reading<'a> {
             let (highest, what) = match stage {
                 Stage::ReasoningGuard => (highest_score(weights), "forgery score"),
                 Stage::Pattern => (100, "risk"),
-                Stage::Keyword | Stage::Provenance | Stage::Taint => (100, "taint"),
+                Stage::Taint => (100, "taint"),
+                _ => (100, "score"),
             };
             if item.hundredths()? >= highest {
                 return Err(item.refuse(&format!(

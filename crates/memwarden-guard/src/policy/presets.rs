@@ -14,7 +14,7 @@ pub struct Preset {
     pub toml: &'static str,
 }
 
-/// The preset that a new store gets: origin decides what an action may rest on, and wording refuses nothing.
+/// The preset that a new store gets: origin decides what an action may rest on, wording only what waits for a person.
 pub const DEFAULT_PRESET: &str = "warden";
 
 /// Every preset: the published guards from the one that does least, which know no origin, and then
@@ -47,7 +47,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "warden",
-        summary: "rules of origin for actions; all five layers leave findings at write, and nothing is refused for its wording (the default)",
+        summary: "rules of origin for actions; at write, what speaks to the reader instead of telling it something is kept for review, the published layers leave findings (the default)",
         toml: include_str!("../../presets/warden.toml"),
     },
 ];
