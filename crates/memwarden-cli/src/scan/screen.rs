@@ -109,6 +109,8 @@ impl<'a> Screener<'a> {
             verdict,
             stage,
             findings,
+            // What a cleaned text would be is of no use where nothing is stored.
+            rewritten: _,
         } = self.guard.screen(
             self.policy,
             Phase::Write,
