@@ -21,6 +21,8 @@ const CONTENT_NAMES: [&str; 8] = [
 const MAX_NESTED_DOCUMENTS: usize = 4;
 /// Letters and digits without a space from which on a string may be a text in disguise, and not a name.
 const MIN_LONG_TOKEN_BYTES: usize = 40;
+/// Letters beyond `f` that such a string has at least, or it is a digest with a prefix.
+const MIN_TOKEN_LETTERS: usize = 8;
 /// How much of a string is looked at to tell.
 const LOOKED_AT_CHARS: usize = 2_000;
 
@@ -53,7 +55,11 @@ const fn is_unspaced(c: char) -> bool {
 
 fn is_long_token(text: &str) -> bool {
     text.len() >= MIN_LONG_TOKEN_BYTES
-        && text.contains(|c: char| c.is_alphabetic() && !c.is_ascii_hexdigit())
+        && text
+            .chars()
+            .filter(|c| c.is_alphabetic() && !c.is_ascii_hexdigit())
+            .count()
+            >= MIN_TOKEN_LETTERS
         && !text.contains("://")
 }
 
@@ -108,7 +114,8 @@ fn object(map: &Map<String, Value>, at: &Place, documents_left: usize, each: &mu
             each(&below, None, name);
         }
         match value {
-            Value::String(text) if CONTENT_NAMES.contains(&name.as_str()) && document(text).is_none() => {
+            // Whole, also where it is JSON: that is how a model reads it.
+            Value::String(text) if CONTENT_NAMES.contains(&name.as_str()) => {
                 if text.contains(char::is_alphabetic) {
                     each(&below, id.as_deref(), text);
                 }
@@ -155,6 +162,7 @@ mod tests {
             "decision_log",
             "2026-03-02 08:00:00",
             "43bf945d-a48e-4ba5-a96d-617056aabbcc",
+            "run--43bf945d-a48e-4ba5-a96d-617056aabbcc-0",
             "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
             "https://example.org/a/rather/long/address/of/a/page",
             "朝の報告",
@@ -167,7 +175,7 @@ mod tests {
     fn texts_are_found_in_values_in_names_and_in_json_inside_json() {
         let inner = serde_json::json!({"suggestions": ["name the sources"], "quality": 8}).to_string();
         let value = serde_json::json!({
-            "id": 7, "content": "short", "n": 1, "kind": "fact",
+            "id": 7, "content": "[\"short\"]", "n": 1, "kind": "fact",
             "a name that is a sentence": inner,
             "list": ["x", "two words here"],
         });
@@ -181,7 +189,7 @@ mod tests {
             [
                 "/a name that is a sentence - a name that is a sentence",
                 "/a name that is a sentence/suggestions/0 - name the sources",
-                "/content 7 short",
+                "/content 7 [\"short\"]",
                 "/list/1 - two words here",
             ]
         );
