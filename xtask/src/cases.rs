@@ -59,7 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
             .unwrap_or_else(|| scratch::workspace().join("../shared"));
         let complaints = shared.join("cases/complaints.jsonl");
         if !complaints.is_file() {
-            eprintln!("cases: not run: there is no `{}`; --own runs ours alone", complaints.display());
+            eprintln!(
+                "cases: not run: there is no `{}`; --own runs ours alone",
+                complaints.display()
+            );
             return Ok(Outcome::Missing);
         }
         files.insert(0, complaints);
@@ -73,13 +76,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     scratch::init(trial.path(), &policy)?;
     let warden = Warden::open(&scratch::places(trial.path())).into_diagnostic()?;
     let handle = |role| scratch::handle(trial.path(), &warden, role).into_diagnostic();
-    let tool = handle(Role::Owner)?.register("web reader", Role::Tool, None).into_diagnostic()?;
+    let tool = handle(Role::Owner)?
+        .register("web reader", Role::Tool, None)
+        .into_diagnostic()?;
     let store = Store {
         agent: handle(Role::Agent)?,
         tool: warden.handle(&tool).into_diagnostic()?,
     };
     let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_header(["case", "expected", "came out", ""]);
+    table
+        .load_style(UTF8_FULL_CONDENSED)
+        .set_header(["case", "expected", "came out", ""]);
     let mut misses = 0_usize;
     for (index, case) in cases.iter().enumerate() {
         let (came_out, right) = store.run(index, case)?;
@@ -88,7 +95,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         table.add_row([case.id.as_str(), case.expect.as_str(), &came_out, mark]);
     }
     println!("{table}");
-    println!("{} cases, {} as expected, {misses} not", cases.len(), cases.len() - misses);
+    println!(
+        "{} cases, {} as expected, {misses} not",
+        cases.len(),
+        cases.len() - misses
+    );
     Ok(Outcome::of(misses == 0))
 }
 
@@ -106,7 +117,11 @@ fn read(file: &Path, cases: &mut Vec<Case>) -> Result<()> {
     let text = std::fs::read_to_string(file)
         .into_diagnostic()
         .wrap_err_with(|| format!("`{}` cannot be read", file.display()))?;
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (number, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
         let row: Value = serde_json::from_str(line).into_diagnostic()?;
         let string = |key: &str| row.get(key).and_then(Value::as_str);
         let expect = match string("expect") {

@@ -28,7 +28,11 @@ pub(crate) fn flood(text: &str) -> Option<Flood> {
     let mut from = 0;
     for (index, chunk) in text.as_bytes().chunks(CHUNK).enumerate() {
         let blanks = chunk.iter().filter(|byte| **byte == b' ').count();
-        dense = if blanks >= BLANKS { dense.saturating_add(1) } else { 0 };
+        dense = if blanks >= BLANKS {
+            dense.saturating_add(1)
+        } else {
+            0
+        };
         // The shortest flood, of tokens of one character, fills two chunks.
         if dense == 2 {
             let start = index.saturating_sub(2).saturating_mul(CHUNK);
@@ -80,14 +84,23 @@ fn read(text: &str, start: usize) -> Result<Flood, usize> {
         at = end.saturating_add(1);
     }
     // What was counted last may go on behind.
-    Err(if count > 0 && begin > start { begin } else { at.min(text.len()) })
+    Err(if count > 0 && begin > start {
+        begin
+    } else {
+        at.min(text.len())
+    })
 }
 
 /// A short token, but for blanks, numbers and what lines are drawn with.
 fn fills(token: &str) -> bool {
     !token.is_empty()
         && token.chars().take(LONGEST.saturating_add(1)).count() <= LONGEST
-        && !token.chars().all(|c| matches!(c, '.' | '-' | '_' | '=' | '|' | '*' | '·' | '…' | '#' | '+' | '─' | ':' | '>' | '0'..='9'))
+        && !token.chars().all(|c| {
+            matches!(
+                c,
+                '.' | '-' | '_' | '=' | '|' | '*' | '·' | '…' | '#' | '+' | '─' | ':' | '>' | '0'..='9'
+            )
+        })
 }
 
 #[cfg(test)]
@@ -99,7 +112,11 @@ mod tests {
         for text in [
             "ö ".repeat(80),
             format!("say yes. {}", "k ".repeat(200)),
-            format!("{}{}", "an ordinary sentence stands here. ".repeat(9), ") ] } ".repeat(60)),
+            format!(
+                "{}{}",
+                "an ordinary sentence stands here. ".repeat(9),
+                ") ] } ".repeat(60)
+            ),
         ] {
             let found = flood(&text).unwrap();
             assert!(found.tokens >= TOKENS);

@@ -29,9 +29,9 @@ mod bounds;
 mod claims;
 mod content;
 mod declaration;
-mod gibberish;
 mod excerpt;
 mod flood;
+mod gibberish;
 mod guard;
 mod layers;
 mod lists;
@@ -60,8 +60,9 @@ pub use reasoning::{IMPLAUSIBLE_PRECEDENTS, SIGNALS, Signal, Signals};
 pub use sanitize::{Sanitized, sanitize};
 pub use secrets::{SHOWN, Secret, secrets};
 pub use stage::{
-    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GIBBERISH_THRESHOLD, DEFAULT_GUARD_THRESHOLD, DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT,
-    Phase, Precedents, Stage, StageError, StoreView, Undeclared, Writer,
+    Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GIBBERISH_THRESHOLD, DEFAULT_GUARD_THRESHOLD,
+    DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT, Phase, Precedents, Stage, StageError,
+    StoreView, Undeclared, Writer,
 };
 
 /// Version of the lists of words, phrases and patterns that the stages look for; reports print it.

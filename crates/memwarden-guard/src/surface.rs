@@ -19,8 +19,14 @@ pub(crate) fn sanitize_findings(cleaned: &Sanitized) -> Vec<Finding> {
         rule: name.to_owned(),
         severity: Severity::Warning,
         score: Score::MAX,
-        span: tally.first.clone().and_then(|first| span((first.start, first.end))),
-        reason: format!("{} characters that are not shown ({name}); the first stands here", tally.count),
+        span: tally
+            .first
+            .clone()
+            .and_then(|first| span((first.start, first.end))),
+        reason: format!(
+            "{} characters that are not shown ({name}); the first stands here",
+            tally.count
+        ),
     };
     let kinds = cleaned.removed.by_name().into_iter();
     kinds.filter(|(_, tally)| tally.count > 0).map(finding).collect()

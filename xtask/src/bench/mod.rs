@@ -90,7 +90,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     if wants(Part::Screen) {
         figures.extend(bench.screen()?);
     }
-    let all = [Part::Open, Part::Verify, Part::Recall, Part::Single, Part::Many, Part::Gate];
+    let all = [
+        Part::Open,
+        Part::Verify,
+        Part::Recall,
+        Part::Single,
+        Part::Many,
+        Part::Gate,
+    ];
     if all.into_iter().any(wants) {
         eprintln!("bench: filling a store with {RECORDS} records");
         bench.fill()?;

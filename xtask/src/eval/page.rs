@@ -14,7 +14,9 @@ pub(super) fn print(figures: &Figures, holdout: bool) {
     println!("Ordinary texts kept back, by kind (false alarms with 95 % interval)");
     println!("{}", table(&figures.benign, "kind", holdout));
     let mut variants = Table::new();
-    variants.load_style(UTF8_FULL_CONDENSED).set_header(["disguise", "texts", "kept back"]);
+    variants
+        .load_style(UTF8_FULL_CONDENSED)
+        .set_header(["disguise", "texts", "kept back"]);
     for (name, rate) in &figures.variants {
         variants.add_row([(*name).to_owned(), rate.of.to_string(), rate.to_string()]);
     }
@@ -108,7 +110,12 @@ fn table(groups: &[Scored], what: &str, holdout: bool) -> Table {
         table.add_row(row);
     }
     for (class, rate) in by_class(groups) {
-        let mut row = vec![class.to_owned(), "all".to_owned(), rate.of.to_string(), rate.to_string()];
+        let mut row = vec![
+            class.to_owned(),
+            "all".to_owned(),
+            rate.of.to_string(),
+            rate.to_string(),
+        ];
         row.resize(row.len() + stages.len() + usize::from(holdout), String::new());
         table.add_row(row);
     }

@@ -45,25 +45,80 @@ pub(super) struct Disguise {
 
 /// Every disguise; `plain` is none.
 pub(super) const DISGUISES: [Disguise; 17] = [
-    Disguise { name: "plain", wear: |text, _| text.to_owned() },
-    Disguise { name: "mixed case", wear: mixed_case },
-    Disguise { name: "zero-width", wear: zero_width },
-    Disguise { name: "homoglyph", wear: homoglyph },
-    Disguise { name: "fullwidth", wear: |text, _| text.chars().map(full).collect() },
-    Disguise { name: "leet", wear: |text, _| text.chars().map(leet).collect() },
-    Disguise { name: "split words", wear: split },
-    Disguise { name: "dashed words", wear: dashed },
-    Disguise { name: "base64", wear: |text, _| format!("config blob: {}", STANDARD.encode(text)) },
-    Disguise { name: "base64 url", wear: |text, _| format!("id={}", URL_SAFE_NO_PAD.encode(text)) },
-    Disguise { name: "percent", wear: |text, _| bytes(text, "%") },
-    Disguise { name: "hex", wear: |text, _| format!("dump {}", bytes(text, "")) },
-    Disguise { name: "escapes", wear: |text, _| bytes(text, "\\x") },
-    Disguise { name: "html entities", wear: |text, _| entities(text) },
-    Disguise { name: "tag block", wear: tags },
-    Disguise { name: "nested", wear: |text, _| STANDARD.encode(format!("note {}", STANDARD.encode(text))) },
-    Disguise { name: "padding", wear: |text, _| {
-        format!("{}{text}{}", "Quiet notes on the garden. ".repeat(400), " More quiet notes.".repeat(400))
-    } },
+    Disguise {
+        name: "plain",
+        wear: |text, _| text.to_owned(),
+    },
+    Disguise {
+        name: "mixed case",
+        wear: mixed_case,
+    },
+    Disguise {
+        name: "zero-width",
+        wear: zero_width,
+    },
+    Disguise {
+        name: "homoglyph",
+        wear: homoglyph,
+    },
+    Disguise {
+        name: "fullwidth",
+        wear: |text, _| text.chars().map(full).collect(),
+    },
+    Disguise {
+        name: "leet",
+        wear: |text, _| text.chars().map(leet).collect(),
+    },
+    Disguise {
+        name: "split words",
+        wear: split,
+    },
+    Disguise {
+        name: "dashed words",
+        wear: dashed,
+    },
+    Disguise {
+        name: "base64",
+        wear: |text, _| format!("config blob: {}", STANDARD.encode(text)),
+    },
+    Disguise {
+        name: "base64 url",
+        wear: |text, _| format!("id={}", URL_SAFE_NO_PAD.encode(text)),
+    },
+    Disguise {
+        name: "percent",
+        wear: |text, _| bytes(text, "%"),
+    },
+    Disguise {
+        name: "hex",
+        wear: |text, _| format!("dump {}", bytes(text, "")),
+    },
+    Disguise {
+        name: "escapes",
+        wear: |text, _| bytes(text, "\\x"),
+    },
+    Disguise {
+        name: "html entities",
+        wear: |text, _| entities(text),
+    },
+    Disguise {
+        name: "tag block",
+        wear: tags,
+    },
+    Disguise {
+        name: "nested",
+        wear: |text, _| STANDARD.encode(format!("note {}", STANDARD.encode(text))),
+    },
+    Disguise {
+        name: "padding",
+        wear: |text, _| {
+            format!(
+                "{}{text}{}",
+                "Quiet notes on the garden. ".repeat(400),
+                " More quiet notes.".repeat(400)
+            )
+        },
+    },
 ];
 
 fn mixed_case(text: &str, random: &mut SplitMix64) -> String {
@@ -107,7 +162,13 @@ fn homoglyph(text: &str, random: &mut SplitMix64) -> String {
         'O' => 'О',
         _ => c,
     };
-    let change = |c: char| if random.next().is_multiple_of(2) { alike(c) } else { c };
+    let change = |c: char| {
+        if random.next().is_multiple_of(2) {
+            alike(c)
+        } else {
+            c
+        }
+    };
     text.chars().map(change).collect()
 }
 

@@ -59,7 +59,11 @@ impl Evidence {
         self.count_one();
         let from = found.span.start.saturating_sub(REACH);
         self.near.retain(|kept| kept.span.start >= from);
-        match self.near.iter_mut().find(|kept| kept.rule.name == found.rule.name) {
+        match self
+            .near
+            .iter_mut()
+            .find(|kept| kept.rule.name == found.rule.name)
+        {
             Some(kept) if found.weight() < kept.weight() => return,
             // The same again says nothing new, but reaches further.
             Some(kept) => *kept = found,

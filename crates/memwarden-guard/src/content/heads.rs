@@ -34,7 +34,11 @@ impl Heads {
             let bytes = head.as_bytes();
             let at = |index: usize| bytes.get(index).copied();
             if let Some(first) = at(0) {
-                mark(&mut classes, first, if anywhere { STARTS_ANYWHERE } else { STARTS });
+                mark(
+                    &mut classes,
+                    first,
+                    if anywhere { STARTS_ANYWHERE } else { STARTS },
+                );
                 for second in one_or_all(at(1)) {
                     for third in one_or_all(at(2)) {
                         let slot = slot(first, second, third);
@@ -119,7 +123,13 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(usize, usize)> {
-        let heads = [("ignore", false), ("ignore all", false), ("do", false), ("<|", true), ("忽略", true)];
+        let heads = [
+            ("ignore", false),
+            ("ignore all", false),
+            ("do", false),
+            ("<|", true),
+            ("忽略", true),
+        ];
         let mut all = Vec::new();
         Heads::new(heads.into_iter())
             .unwrap()
