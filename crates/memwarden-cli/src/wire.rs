@@ -200,6 +200,7 @@ pub(crate) fn remembered(remembered: &Remembered) -> Value {
         "time": output::time(remembered.time),
         "findings": findings(&remembered.findings),
         "proposal_for": remembered.proposal_for.map(|id| id.to_string()),
+        "original": remembered.original.map(|id| id.to_string()),
     })
 }
 

@@ -117,7 +117,7 @@ mod tests {
         let text = "❤\u{fe0f} i\u{200b}t می\u{200c}خواهم";
         let cleaned = sanitize(text).unwrap();
         assert_eq!(cleaned.text, "❤\u{fe0f} it می\u{200c}خواهم");
-        assert_eq!(cleaned.spans, [8..11]);
+        assert_eq!(cleaned.spans, vec![Range { start: 8, end: 11 }]);
     }
 
     proptest! {

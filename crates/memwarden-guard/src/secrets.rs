@@ -348,7 +348,7 @@ mod tests {
         let secrets = secrets(text);
         secrets
             .iter()
-            .map(|secret| (secret.kind, text[secret.span.clone()].to_owned()))
+            .map(|secret| (secret.kind, text.get(secret.span.clone()).unwrap().to_owned()))
             .collect()
     }
 
@@ -370,13 +370,13 @@ mod tests {
             ("npm_token", "npm_", 36),
             ("pypi_token", "pypi-AgEI", 80),
         ] {
-            let key = format!("{prefix}{}", &long[..length]);
+            let key = format!("{prefix}{}", long.get(..length).unwrap());
             assert_eq!(
                 found(&format!("my token: {key}, keep it.")),
                 [(kind, key.clone())],
                 "{prefix}"
             );
-            let short = format!("{prefix}{}", &long[..7]);
+            let short = format!("{prefix}{}", long.get(..7).unwrap());
             assert!(found(&format!("see {short} there")).is_empty(), "{short}");
             assert!(
                 found(&format!("x{key}")).iter().all(|(found, _)| *found != kind),
@@ -404,7 +404,7 @@ mod tests {
             "RSA PRIVATE KEY",
             "MIIEowIBAAKCAQEA7Zx4Kb7Lm2".repeat(4)
         );
-        assert_eq!(found(&format!("keep\n{key}\n")), [("private_key", key.clone())]);
+        assert_eq!(found(&format!("keep\n{key}\n")), [("private_key", key)]);
         let text = "use postgres://app:hunter2x@db.internal:5432/app";
         assert_eq!(found(text), [("connection_string", "hunter2x".to_owned())]);
         let jwt = format!(
@@ -413,7 +413,7 @@ mod tests {
         );
         assert_eq!(
             found(&format!("Authorization: Bearer {jwt}")),
-            [("jwt", jwt.clone())]
+            [("jwt", jwt)]
         );
     }
 

@@ -48,6 +48,7 @@ mod remember;
 mod render;
 mod restore;
 mod review;
+mod rewrite;
 mod scribe;
 mod shelf;
 mod standing;

@@ -4,11 +4,11 @@
 use crate::Mechanisms;
 use crate::chain::{Chain, Usage};
 use crate::registry::LabelRule;
-use memwarden_core::log::{Body, Draft, Refusal, SaltedPayload};
+use memwarden_core::log::{Body, Draft, NewRecord, Refusal, SaltedPayload};
 use memwarden_core::{
     APPROVAL_LIFE_US, Authority, BeginPayload, ContextId, Digest, LeafKind, PERMIT_LIFE_US, PermitPayload,
     PrincipalId, Quota, RecallPayload, RecordId, RedeemPayload, Replay, Status, StatusChange, StatusPayload,
-    Timestamp, takes_evidence_away,
+    Timestamp, Verdict, takes_evidence_away,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -79,10 +79,18 @@ impl<'a> Overlay<'a> {
             .ok_or(Refusal::NoSuchRecord { record: *record })
     }
 
-    /// Whether `draft` still holds.
-    pub(crate) fn check(&self, draft: &Draft) -> Result<(), Refusal> {
+    /// Whether the drafts of a group, all of which are sealed or none, still hold.
+    pub(crate) fn check_group(&self, group: &[Draft]) -> Result<(), Refusal> {
+        group.iter().enumerate().try_for_each(|(index, draft)| {
+            let earlier = group.get(..index).unwrap_or_default();
+            self.check(draft, earlier)
+        })
+    }
+
+    /// Whether `draft` still holds after the `earlier` ones of its group.
+    fn check(&self, draft: &Draft, earlier: &[Draft]) -> Result<(), Refusal> {
         match (&draft.body, draft.leaf.record) {
-            (Body::Record(row), Some(_)) => self.check_write(draft, row.entry.content.len() as u64),
+            (Body::Record(row), Some(_)) => self.check_write(draft, row, earlier),
             (Body::Status(payload), Some(record)) => {
                 let change = StatusPayload::decode(&payload.bytes).map(|payload| payload.change);
                 self.check_status(draft, record, change.unwrap_or(StatusChange::ProposeRetire))
@@ -127,7 +135,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    fn check_write(&self, draft: &Draft, bytes: u64) -> Result<(), Refusal> {
+    fn check_write(&self, draft: &Draft, row: &NewRecord, earlier: &[Draft]) -> Result<(), Refusal> {
         if self.policy.is_some_and(|policy| policy != draft.leaf.policy) {
             return Err(Refusal::PolicyChanged);
         }
@@ -144,8 +152,12 @@ impl<'a> Overlay<'a> {
         self.check_open(draft)?;
         self.check_write_label(draft)?;
         for parent in &draft.leaf.parents {
-            let standing = self.standing(parent)?;
-            if standing.status != Status::Active {
+            let original = match row.verdict {
+                Verdict::Rewrite => original_among(earlier, parent, draft),
+                _ => None,
+            };
+            let standing = original.map_or_else(|| self.standing(parent), Ok)?;
+            if standing.status != Status::Active && original.is_none() {
                 return Err(Refusal::WrongStatus {
                     record: *parent,
                     status: standing.status,
@@ -171,7 +183,15 @@ impl<'a> Overlay<'a> {
                 Ok(())
             }
         };
-        limit("records", base.records + added.records + 1, self.quota.records)?;
+        let kept = earlier.iter().filter_map(content_bytes);
+        let (records, bytes) = kept
+            .chain([row.entry.content.len() as u64])
+            .fold((0, 0), |(records, bytes), content| (records + 1, bytes + content));
+        limit(
+            "records",
+            base.records + added.records + records,
+            self.quota.records,
+        )?;
         limit("bytes", base.bytes + added.bytes + bytes, self.quota.bytes)
     }
 
@@ -247,6 +267,28 @@ impl<'a> Overlay<'a> {
             }
             Body::Note(_) => {}
         }
+    }
+}
+
+/// How the original of a rewrite stands: the record `parent` that the same principal writes to the same namespace in
+/// the same group, kept out of sight. It is the one parent that need not be active; that it is no weaker than what is
+/// derived from it is checked as for any other.
+fn original_among(earlier: &[Draft], parent: &RecordId, rewrite: &Draft) -> Option<Standing> {
+    let mut writes = earlier.iter().filter(|draft| content_bytes(draft).is_some());
+    let original = writes.find(|draft| draft.leaf.record == Some(*parent))?;
+    let (leaf, by) = (&original.leaf, &rewrite.leaf);
+    let same = leaf.principal == by.principal && leaf.namespace == by.namespace;
+    (same && leaf.status == Status::Quarantined).then_some(Standing {
+        status: leaf.status,
+        effective: leaf.authority,
+    })
+}
+
+/// The bytes of content that a draft keeps; none for one that writes no record.
+fn content_bytes(draft: &Draft) -> Option<u64> {
+    match &draft.body {
+        Body::Record(row) => Some(row.entry.content.len() as u64),
+        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! `recall`: candidates, checks against the log, read stages, the best k with their provenance.
 
 use crate::facts::Receipt;
-use crate::remember::{NamespaceView, inherited_taint};
+use crate::remember::{NamespaceView, taint_inherited_by};
 use crate::render::Claim;
 use crate::shelf::{Kept, Shelf};
 use crate::view::{LazyView, checks_enabled};
@@ -239,7 +239,7 @@ impl Handle {
         if policy.read.is_empty() {
             return Ok(Some((record, Vec::new())));
         }
-        let inherited = view.with(|view| inherited_taint(&policy, view, &record.entry.parents, 0))?;
+        let inherited = view.with(|view| taint_inherited_by(&policy, view, &record, 0))?;
         let candidate = Screened {
             entry: &record.entry,
             inherited,

@@ -1,7 +1,7 @@
 //! `remember`: screen, decide, seal, make visible; answer when it is durable.
 
 use crate::view::{LazyView, View};
-use crate::{Handle, WardenError, draft, random};
+use crate::{Handle, WardenError, draft, random, rewrite};
 use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord, Refusal};
 use memwarden_core::{
     Authority, Channel, ContextId, Digest, Entry, Finding, Kind, LeafKind, Namespace, OriginMode, Policy,
@@ -9,6 +9,7 @@ use memwarden_core::{
     commitment, encode_findings,
 };
 use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer, declaration_mismatch};
+use std::borrow::Cow;
 
 /// How deep declared parents are followed for the declared-source taint of the published guard.
 const MAX_TAINT_DEPTH: usize = 16;
@@ -59,6 +60,9 @@ pub struct Remembered {
     pub time: Timestamp,
     /// The record that it would replace, where the writer was too weak to do so.
     pub proposal_for: Option<RecordId>,
+    /// For [`Verdict::Rewrite`]: the quarantined record that keeps the text as it came. [`Remembered::id`] is then the
+    /// record of the cleaned text, and its parent is this one.
+    pub original: Option<RecordId>,
 }
 
 /// What screening and sealing decided before the commit.
@@ -191,18 +195,18 @@ impl Handle {
             Authority::Act => Writer::Trusted,
             Authority::Inform | Authority::None => Writer::Untrusted,
         };
-        let candidate = Candidate {
-            entry: &entry,
-            inherited,
-        };
         let counts = NamespaceView {
             view: &view,
             namespace,
             candidate: None,
         };
-        let mut screening = warden
-            .guard()
-            .screen(&policy, Phase::Write, &candidate, &counts, trust);
+        let screen = |entry: &Entry| {
+            let candidate = Candidate { entry, inherited };
+            warden
+                .guard()
+                .screen(&policy, Phase::Write, &candidate, &counts, trust)
+        };
+        let (mut screening, cleaned) = rewrite::settle(&entry, screen(&entry), warden.limits, screen);
         if policy.origin == OriginMode::Enforced && options.channel != Channel::Import {
             // The declaration is never read for anything else.
             let declared = entry.source.as_deref();
@@ -216,7 +220,33 @@ impl Handle {
             Verdict::Reject => Status::Retired,
         };
         let id = RecordId::from_bytes(random::bytes()?);
-        let mut drafts = Vec::with_capacity(2);
+        let mut drafts = Vec::with_capacity(3);
+        let (entry, original, findings) = match cleaned {
+            Some(mut cleaned) => {
+                let original = RecordId::from_bytes(random::bytes()?);
+                let mut kept = entry;
+                // An importer's key names one record, the one in sight.
+                kept.origin_key = None;
+                drafts.push(write_draft(
+                    namespace,
+                    original,
+                    kept,
+                    options.channel,
+                    self,
+                    context,
+                    written,
+                    Status::Quarantined,
+                    Verdict::Quarantine,
+                    &screening.findings,
+                    policy.hash(),
+                    at,
+                )?);
+                cleaned.parents = vec![original];
+                let findings = rewrite::without_spans(&screening.findings);
+                (cleaned, Some(original), Cow::Owned(findings))
+            }
+            None => (entry, None, Cow::Borrowed(screening.findings.as_slice())),
+        };
         let proposal_for = match options.supersedes {
             Some(old) if status == Status::Active => {
                 // What replaces a record must itself be as strong, whoever writes it.
@@ -250,7 +280,7 @@ impl Handle {
             written,
             status,
             screening.verdict,
-            &screening.findings,
+            &findings,
             policy.hash(),
             at,
         )?);
@@ -264,6 +294,7 @@ impl Handle {
             position: 0,
             time: at,
             proposal_for,
+            original,
         };
         Ok(Prepared { drafts, remembered })
     }
@@ -395,8 +426,27 @@ impl StoreView for NamespaceView<'_, '_> {
     }
 }
 
+/// The taint that a stored record inherits. A cleaned text is no step further from its sources than the text as it
+/// came, so it inherits what its original does.
+pub(crate) fn taint_inherited_by(
+    policy: &Policy,
+    view: &mut View<'_>,
+    record: &Record,
+    depth: usize,
+) -> Result<Option<Taint>, WardenError> {
+    let original = match (record.verdict, record.entry.parents.as_slice()) {
+        (Verdict::Rewrite, [original]) => *original,
+        _ => return inherited_taint(policy, view, &record.entry.parents, depth),
+    };
+    match view.find(&original) {
+        Ok(original) => inherited_taint(policy, view, &original.into_inner().entry.parents, depth),
+        Err(WardenError::Purged { .. } | WardenError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The highest taint of the declared parents, each with what it inherited itself.
-pub(crate) fn inherited_taint(
+fn inherited_taint(
     policy: &Policy,
     view: &mut View<'_>,
     parents: &[RecordId],
@@ -413,7 +463,7 @@ pub(crate) fn inherited_taint(
             Err(WardenError::Purged { .. } | WardenError::NotFound { .. }) => continue,
             Err(error) => return Err(error),
         };
-        let above = inherited_taint(policy, view, &record.entry.parents, depth + 1)?;
+        let above = taint_inherited_by(policy, view, &record, depth + 1)?;
         highest = highest.max(Some(memwarden_guard::Guard::taint_under(
             policy,
             &record.entry,

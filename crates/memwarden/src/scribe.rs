@@ -177,7 +177,7 @@ impl Sealer for Scribe {
             let length = groups.next().unwrap_or(1).clamp(1, rest.len());
             let (group, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
             rest = after;
-            if let Err(refusal) = group.iter().try_for_each(|draft| overlay.check(draft)) {
+            if let Err(refusal) = overlay.check_group(group) {
                 outcomes.extend(group.iter().map(|_| Err(refusal.clone())));
                 continue;
             }

@@ -66,6 +66,9 @@ pub(super) fn remember(global: &Global, args: &Remember) -> Result<Outcome, Fail
                 "stored beside {old} as a proposal: a stronger principal wrote that record"
             ))?;
         }
+        if let Some(original) = remembered.original {
+            output::line(&format!("the text as it came is quarantined as {original}"))?;
+        }
         for finding in &remembered.findings {
             output::line(&format!(
                 "  {} {}: {}",

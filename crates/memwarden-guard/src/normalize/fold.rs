@@ -156,10 +156,10 @@ impl<'t> Visible<'t> {
             .position(|byte| !byte.is_ascii())
             .unwrap_or(tail.len());
         let Some(head) = tail.get(..ascii) else { return "" };
-        if !head
+        if head
             .bytes()
             .next()
-            .is_some_and(|byte| !byte.is_ascii_alphanumeric())
+            .is_none_or(|byte| byte.is_ascii_alphanumeric())
         {
             return "";
         }

@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn rows_end_where_a_word_comes_between() {
         let found = scan("a b c word d e f g h 61 62 63 64 65 66 67 end");
-        assert_eq!(found.split, [11..20]);
-        assert_eq!(found.hex_pairs, [21..41]);
+        assert_eq!(found.split, vec![Range { start: 11, end: 20 }]);
+        assert_eq!(found.hex_pairs, vec![Range { start: 21, end: 41 }]);
     }
 }

@@ -68,6 +68,9 @@ mod quota;
 mod review;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
+mod rewrite;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod roles;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
