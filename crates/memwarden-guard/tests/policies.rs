@@ -145,11 +145,11 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         &expect![[r#"
             line 2: key `writ` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, recall, tool or action; did you mean `write`?
             line 3: key `write.stage` is unknown: expected stages; did you mean `stages`?
-            line 4: key `stage.tiant` is unknown: expected keyword, provenance, taint, pattern or reasoning-guard; did you mean `taint`?
+            line 4: key `stage.tiant` is unknown: expected keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets; did you mean `taint`?
             line 5: key `stage.taint.treshold` is unknown: expected fail or threshold; did you mean `threshold`?
             line 5: key `stage.keyword.threshold` is unknown: expected fail
             line 5: key `stage.taint.precedents` is unknown: expected fail or threshold
-            line 5: key `verdict.reasoning_guard` is unknown: expected keyword, provenance, taint, pattern or reasoning-guard; did you mean `reasoning-guard`?
+            line 5: key `verdict.reasoning_guard` is unknown: expected keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets; did you mean `reasoning-guard`?
             line 5: key `weights.s6` is unknown: expected s1, s2, s3, s4 or s5
             line 5: key `quota.record` is unknown: expected records or bytes; did you mean `records`?
             line 4: key `write.zebra` is unknown: expected stages
@@ -169,11 +169,11 @@ fn stage_lists_are_checked() {
             "name = \"x\"\n[read]\n",
         ],
         &expect![[r#"
-            line 3: key `write.stages` is `vibes`: expected a list of keyword, provenance, taint, pattern or reasoning-guard
+            line 3: key `write.stages` is `vibes`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets
             line 3: key `read.stages` is `taint, taint`: expected each stage once
-            line 3: key `read.stages` is `"taint"`: expected a list of keyword, provenance, taint, pattern or reasoning-guard
-            line 3: key `read.stages` is `1`: expected a list of keyword, provenance, taint, pattern or reasoning-guard
-            line 3: key `read.stages` is `keywrd`: expected a list of keyword, provenance, taint, pattern or reasoning-guard; did you mean `keyword`?
+            line 3: key `read.stages` is `"taint"`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets
+            line 3: key `read.stages` is `1`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets
+            line 3: key `read.stages` is `keywrd`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets; did you mean `keyword`?
             line 2: key `read.stages` is missing: expected a list of stages, which may be empty
         "#]],
     );
@@ -346,6 +346,12 @@ fn a_policy_is_explained_stage_by_stage() {
         read reasoning-guard: reject, fails Open [threshold=0.50 precedents=receipt-backed s1=0.20 s2=0.20 s3=0.20 s4=0.20 s5=0.20]
     "#]].assert_eq(&rows("sentinel-strict"));
     expect![[r#"
+        write sanitize: rewrite, fails Closed []
+        write injection: quarantine, fails Closed [threshold=0.50]
+        write standing-order: quarantine, fails Closed [threshold=0.50]
+        write precedent: annotate, fails Closed [threshold=0.50]
+        write gibberish: quarantine, fails Closed [threshold=0.49]
+        write secrets: quarantine, fails Closed []
         write keyword: annotate, fails Closed []
         write provenance: labels, fails Closed [undeclared=unlabeled]
         write taint: annotate, fails Closed [threshold=0.45]

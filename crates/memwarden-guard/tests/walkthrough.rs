@@ -98,7 +98,9 @@ fn the_naive_attack_is_found_by_layers_1_and_4() {
         &Shelf::default(),
     );
     expect![[r#"
-        annotate by keyword
+        annotate by precedent
+            info standing-order/unasked: acts without asking: `without verification`
+            warning precedent/skipped-check: says that a check need not be run: `skip the validation`; 1 more
             warning keyword/skip: the text holds the block-listed `skip`
             warning keyword/without verification: the text holds the block-listed `without verification`
             warning pattern/skipping-validation: the text matches the pattern `skipping-validation`
@@ -160,6 +162,9 @@ fn how_many_forged_entries_each_preset_admits_at_write() {
             high reasoning-guard/forgery-score: forgery score 0.55 is over the threshold 0.50: s1 provenance anomaly 0.00, s2 self-reference mismatch 1.00, s3 suspicious density 0.75, s4 implausible claim 0.00, s5 structure 1.00
         sentinel-full: 13 of 13 in the reasoning store, 10 of 10 copies in general memory
         warden: 13 of 13 in the reasoning store, 10 of 10 copies in general memory
+          annotate by precedent
+            warning precedent/skipped-check: says that a check need not be run: `Re-validation at the import stage is unnecessary`
+            warning precedent/claimed-approval: says that it was approved before: `pre-validated so`; 1 more
     "#]].assert_eq(&report);
 }
 

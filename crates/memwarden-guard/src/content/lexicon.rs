@@ -30,14 +30,24 @@ const REST_OF_WORD: &str = r#"[^\s.,;:!?"'`()<>\[\]]*"#;
 pub(super) struct Lexicon {
     /// Finds what a shape may begin with.
     pub(super) heads: Heads,
-    /// For each pattern of `heads`, the groups that begin with it.
-    pub(super) groups_of: Vec<Vec<usize>>,
+    /// For each entry of `heads`, the groups that begin with it.
+    pub(super) groups_of: Vec<Vec<Beginning>>,
     /// Shapes with a common list of beginnings.
     pub(super) groups: Vec<Group>,
     /// Words before a match that turn it around ("never …").
     pub(super) negations: AhoCorasick,
     /// Words before a match that say it is told about, not said.
     pub(super) reports: AhoCorasick,
+}
+
+/// That a group begins with an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Beginning {
+    /// Its number.
+    pub(super) group: usize,
+    /// How long the entry is if it is a whole word, which must end there; none where more may follow. It spares
+    /// the expression: `i` stands at the start of many words.
+    pub(super) whole: Option<usize>,
 }
 
 /// The shapes of one language that begin with the same list.
@@ -211,8 +221,8 @@ fn compile(files: &[&str]) -> Result<Lexicon, LexiconError> {
             }
         }
     }
-    let anywhere = |groups: &Vec<usize>| {
-        let mut places = groups.iter().filter_map(|index| building.groups.get(*index));
+    let anywhere = |groups: &Vec<Beginning>| {
+        let mut places = groups.iter().filter_map(|start| building.groups.get(start.group));
         places.any(|group| group.place == Place::Anywhere)
     };
     let heads = building.heads.iter().map(|(head, groups)| {
@@ -231,7 +241,7 @@ fn compile(files: &[&str]) -> Result<Lexicon, LexiconError> {
 
 #[derive(Default)]
 struct Building {
-    heads: BTreeMap<String, Vec<usize>>,
+    heads: BTreeMap<String, Vec<Beginning>>,
     groups: Vec<Group>,
     known: BTreeMap<(String, Place, Vec<String>), usize>,
 }
@@ -276,10 +286,16 @@ impl Building {
             });
             for word in &head {
                 let literal = word.split('*').next().unwrap_or_default();
+                let group = self.groups.len() - 1;
                 for literal in [literal.to_owned(), literal.replace('\'', "’")] {
+                    let ends = literal.ends_with(|c: char| c.is_ascii_alphanumeric());
+                    let whole = (ends && !word.contains('*')).then_some(literal.len());
                     let groups = self.heads.entry(literal).or_default();
-                    if groups.last() != Some(&(self.groups.len() - 1)) {
-                        groups.push(self.groups.len() - 1);
+                    match groups.last_mut().filter(|last| last.group == group) {
+                        // Both `ignor*` and a longer entry may begin with the same letters.
+                        Some(last) if last.whole != whole => last.whole = None,
+                        Some(_) => {}
+                        None => groups.push(Beginning { group, whole }),
                     }
                 }
             }

@@ -85,10 +85,17 @@ fn one(
     let text: &str = &spaced.text;
     let mut done: Vec<usize> = Vec::new();
     lexicon.heads.each(text, |head, at| {
-        for &index in lexicon.groups_of.get(head).into_iter().flatten() {
+        for beginning in lexicon.groups_of.get(head).into_iter().flatten() {
+            let index = beginning.group;
             let Some(group) = lexicon.groups.get(index) else {
                 continue;
             };
+            if beginning
+                .whole
+                .is_some_and(|length| goes_on(text, at.saturating_add(length)))
+            {
+                continue;
+            }
             // A match is not looked for again inside itself.
             if done.get(index).is_some_and(|end| at < *end) || !stands(group.place, view, &spaced, at) {
                 continue;
@@ -125,6 +132,12 @@ fn shape<'g>(group: &'g Group, window: &str) -> Option<(&'g Rule, usize)> {
     let input = Input::new(window).anchored(Anchored::Yes);
     let found = group.regex()?.find(input)?;
     Some((group.rules.get(found.pattern().as_usize())?, found.end()))
+}
+
+/// Whether the ASCII word that ends at `end` goes on there.
+fn goes_on(text: &str, end: usize) -> bool {
+    let next = text.as_bytes().get(end);
+    next.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
 fn stands(place: Place, view: &str, spaced: &Spaced<'_>, at: usize) -> bool {
