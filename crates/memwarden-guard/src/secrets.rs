@@ -411,10 +411,7 @@ mod tests {
             "eyJ{}.eyJ{}.{}",
             "hbGciOiJIUzI1NiJ9", "zdWIiOiIxMjM0In0", "dBjftJeZ4CVPmB92K27uhbUJU1p1r"
         );
-        assert_eq!(
-            found(&format!("Authorization: Bearer {jwt}")),
-            [("jwt", jwt)]
-        );
+        assert_eq!(found(&format!("Authorization: Bearer {jwt}")), [("jwt", jwt)]);
     }
 
     #[test]
