@@ -1,8 +1,8 @@
 //! Finds where a shape may begin: one automaton over the beginnings of all shapes.
 //!
 //! For: every entry of every list that a shape begins with, in one pass. The automaton is entered only where a
-//! word starts (or a mark, or a letter of a script without blanks) and the next three bytes can begin an entry:
-//! in ordinary text that is one byte in forty. Not for: what follows, which is that list's expression.
+//! word starts (or a mark, or a letter of a script without blanks) and the next four bytes can begin an entry: in
+//! ordinary text that is about one byte in twenty. Not for: what follows, which is that list's expression.
 
 use aho_corasick::automaton::OverlappingState;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, BuildError, Input, MatchKind, StartKind};
@@ -17,8 +17,10 @@ const OF_WORD: u8 = 4;
 pub(super) struct Heads {
     automaton: AhoCorasick,
     classes: [u8; 256],
-    /// Which three bytes may begin an entry, by [`slot`]; a set bit may be another's.
-    triples: Vec<u64>,
+    /// Which two bytes are or begin an entry of two.
+    pairs: Bits,
+    /// Which four bytes may begin a longer one, by [`slot`]; a set bit may be another's.
+    quads: Bits,
 }
 
 impl Heads {
@@ -28,7 +30,8 @@ impl Heads {
         for byte in (0..=u8::MAX).filter(|byte| byte.is_ascii_alphanumeric() || *byte == b'_') {
             mark(&mut classes, byte, OF_WORD);
         }
-        let mut triples = vec![0_u64; 1 << 10];
+        let mut pairs = Bits::new(1 << 16);
+        let mut quads = Bits::new(1 << SLOT_BITS);
         let mut patterns = Vec::new();
         for (head, anywhere) in heads {
             let bytes = head.as_bytes();
@@ -39,13 +42,11 @@ impl Heads {
                     first,
                     if anywhere { STARTS_ANYWHERE } else { STARTS },
                 );
-                for second in one_or_all(at(1)) {
-                    for third in one_or_all(at(2)) {
-                        let slot = slot(first, second, third);
-                        if let Some(word) = triples.get_mut(slot / 64) {
-                            *word |= 1 << (slot % 64);
-                        }
-                    }
+                match at(2) {
+                    None => one_or_all(at(1)).for_each(|second| pairs.set(pair(first, second))),
+                    Some(third) => one_or_all(at(3)).for_each(|fourth| {
+                        quads.set(slot([first, at(1).unwrap_or_default(), third, fourth]));
+                    }),
                 }
             }
             patterns.push(head);
@@ -58,7 +59,8 @@ impl Heads {
         Ok(Self {
             automaton,
             classes,
-            triples,
+            pairs,
+            quads,
         })
     }
 
@@ -82,9 +84,8 @@ impl Heads {
             let byte = at.checked_add(offset).and_then(|index| bytes.get(index));
             byte.copied().unwrap_or_default()
         };
-        let slot = slot(first, next(1), next(2));
-        let word = self.triples.get(slot / 64).copied().unwrap_or_default();
-        word & (1 << (slot % 64)) != 0
+        let second = next(1);
+        self.quads.has(slot([first, second, next(2), next(3)])) || self.pairs.has(pair(first, second))
     }
 
     fn at(&self, text: &str, at: usize, found: &mut impl FnMut(usize, usize)) {
@@ -112,10 +113,36 @@ fn one_or_all(byte: Option<u8>) -> std::ops::RangeInclusive<u8> {
     byte.map_or(0..=u8::MAX, |byte| byte..=byte)
 }
 
-/// Sixteen bits of three bytes (Fibonacci hashing).
-fn slot(first: u8, second: u8, third: u8) -> usize {
-    let triple = u32::from_le_bytes([first, second, third, 0]);
-    (triple.wrapping_mul(0x9e37_79b1) >> 16) as usize
+/// Bits of a slot.
+const SLOT_BITS: u32 = 18;
+
+/// A few bits of four bytes (Fibonacci hashing).
+const fn slot(bytes: [u8; 4]) -> usize {
+    (u32::from_le_bytes(bytes).wrapping_mul(0x9e37_79b1) >> (32 - SLOT_BITS)) as usize
+}
+
+fn pair(first: u8, second: u8) -> usize {
+    usize::from(first) << 8 | usize::from(second)
+}
+
+/// A set of small numbers.
+#[derive(Debug)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(length: usize) -> Self {
+        Self(vec![0; length / 64])
+    }
+
+    fn set(&mut self, bit: usize) {
+        if let Some(word) = self.0.get_mut(bit / 64) {
+            *word |= 1 << (bit % 64);
+        }
+    }
+
+    fn has(&self, bit: usize) -> bool {
+        self.0.get(bit / 64).copied().unwrap_or_default() & (1 << (bit % 64)) != 0
+    }
 }
 
 #[cfg(test)]

@@ -339,7 +339,7 @@ fn expand(rest: &str, language: &Language) -> Result<String, String> {
 
 fn gap(name: &str, gaps: Gaps) -> Option<String> {
     let (words, characters) = match name {
-        "gap" => (5, 16),
+        "gap" => (6, 16),
         "near" => (2, 6),
         "next" => (0, 2),
         _ => return None,
