@@ -30,4 +30,6 @@ mod review;
 #[cfg(test)]
 mod scanned;
 #[cfg(test)]
+mod walked;
+#[cfg(test)]
 mod words;
