@@ -24,7 +24,7 @@ pub(crate) fn sanitize_findings(cleaned: &Sanitized) -> Vec<Finding> {
             .clone()
             .and_then(|first| span((first.start, first.end))),
         reason: format!(
-            "{} characters that are not shown ({name}); the first stands here",
+            "holds characters that are not shown: {} of kind {name}; the first stands here",
             tally.count
         ),
     };

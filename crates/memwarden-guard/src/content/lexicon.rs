@@ -206,7 +206,10 @@ fn compile(files: &[&str]) -> Result<Lexicon, LexiconError> {
             .flat_map(|language| language.lists.values_mut())
             .flatten()
         {
-            *word = super::fold(word);
+            // Most words are ASCII, which the first view leaves as it is.
+            if !word.is_ascii() {
+                *word = super::fold(word);
+            }
         }
         languages.extend(file.language);
         shapes.extend(file.shape);
