@@ -170,14 +170,9 @@ fn findings(preset: &str, phase: Phase, entry: &Entry) -> Vec<String> {
 }
 
 #[test]
-fn a_paraphrase_avoids_every_list_and_pattern_of_the_guard_which_finds_the_others() {
-    let presets = [
-        "keyword",
-        "sentinel",
-        "sentinel-strict",
-        "sentinel-full",
-        "warden",
-    ];
+fn a_paraphrase_avoids_every_list_and_pattern_of_the_published_guard_which_finds_the_others() {
+    // Not `warden`: its own stage `precedent` marks such claims, and keeps none back.
+    let presets = ["keyword", "sentinel", "sentinel-strict", "sentinel-full"];
     let mut others = 0;
     for domain in Domain::ALL {
         for subject in domain.subjects() {
