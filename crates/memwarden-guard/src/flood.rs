@@ -10,8 +10,8 @@ const TOKENS: usize = 64;
 const DIFFERENT: usize = 4;
 /// Most characters of a token.
 const LONGEST: usize = 5;
-/// Bytes that are looked at together, and the blanks that they must hold before their tokens are read: prose has
-/// about twelve.
+/// Bytes that are looked at together, and the blanks that they must hold before their tokens are read. Prose has
+/// about twelve, and a longer word among them.
 const CHUNK: usize = 64;
 const BLANKS: usize = 10;
 
@@ -24,32 +24,32 @@ pub(crate) struct Flood {
 
 /// The first flood of `text`.
 pub(crate) fn flood(text: &str) -> Option<Flood> {
-    let mut dense: usize = 0;
     let mut from = 0;
     for (index, chunk) in text.as_bytes().chunks(CHUNK).enumerate() {
+        let start = index.saturating_mul(CHUNK);
+        let read_before = start.saturating_add(CHUNK) <= from;
         let blanks = chunk.iter().filter(|byte| **byte == b' ').count();
-        dense = if blanks >= BLANKS {
-            dense.saturating_add(1)
-        } else {
-            0
-        };
-        // The shortest flood, of tokens of one character, fills two chunks.
-        if dense == 2 {
-            let start = index.saturating_sub(2).saturating_mul(CHUNK);
-            if start >= from || from == 0 {
-                match read(text, start.max(from)) {
-                    Ok(found) => return Some(found),
-                    Err(end) => from = end,
-                }
-            }
-        } else if dense > 2 && index.saturating_mul(CHUNK) > from {
-            match read(text, from) {
-                Ok(found) => return Some(found),
-                Err(end) => from = end,
-            }
+        if read_before || blanks < BLANKS || has_long_word(chunk) {
+            continue;
+        }
+        // The shortest flood, of tokens of one character, fills a whole chunk and begins in the one before.
+        match read(text, start.saturating_sub(CHUNK).max(from)) {
+            Ok(found) => return Some(found),
+            Err(end) => from = end,
         }
     }
     None
+}
+
+/// Whether a part of a word in `chunk` is already too long for a token of a flood.
+fn has_long_word(chunk: &[u8]) -> bool {
+    let mut length = 0;
+    chunk.iter().any(|byte| {
+        // Bytes inside a character are none.
+        let counts = usize::from(byte & 0xc0 != 0x80);
+        length = if *byte == b' ' { 0 } else { length + counts };
+        length > LONGEST
+    })
 }
 
 /// Reads tokens from `start` on for a bounded stretch; where it stopped, if there is no flood.
@@ -112,6 +112,8 @@ mod tests {
         for text in [
             "ö ".repeat(80),
             format!("say yes. {}", "k ".repeat(200)),
+            format!("everything before {}everything behind", "k ".repeat(66)),
+            format!("{}{}", "considerable ".repeat(40), "abcde ".repeat(70)),
             format!(
                 "{}{}",
                 "an ordinary sentence stands here. ".repeat(9),

@@ -33,6 +33,7 @@ mod excerpt;
 mod flood;
 mod gibberish;
 mod guard;
+mod heads;
 mod layers;
 mod lists;
 mod normalize;

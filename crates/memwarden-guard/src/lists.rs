@@ -90,8 +90,6 @@ enum ListError {
     #[error(transparent)]
     File(#[from] toml::de::Error),
     #[error(transparent)]
-    Phrases(#[from] aho_corasick::BuildError),
-    #[error(transparent)]
     Pattern(#[from] regex::Error),
 }
 
@@ -100,13 +98,13 @@ fn compile(text: &str) -> Result<Lists, ListError> {
     let rules = file.pattern.rules.into_iter();
     Ok(Lists {
         version: file.version,
-        keywords: Phrases::new(&file.keyword.phrases)?,
+        keywords: Phrases::new(&file.keyword.phrases),
         rules: rules
             .map(|rule| Ok((rule.name, regex(&rule.pattern)?)))
             .collect::<Result<_, regex::Error>>()?,
-        roles: Phrases::new(&file.role.phrases)?,
+        roles: Phrases::new(&file.role.phrases),
         precedents: regexes(&file.precedent.patterns, |pattern| pattern.replace("{n}", NUMBER))?,
-        indicators: Phrases::new(&file.indicator.phrases)?,
+        indicators: Phrases::new(&file.indicator.phrases),
         perfection: regexes(&file.perfection.patterns, str::to_owned)?,
         openings: regexes(&file.opening.patterns, |pattern| {
             format!("{LEADING_MARKS}(?:{pattern})")

@@ -2,7 +2,7 @@
 //!
 //! For: the word and phrase lists. Not for: patterns with holes, which are regular expressions.
 
-use aho_corasick::{AhoCorasick, BuildError, MatchKind};
+use crate::heads::{Case, Heads};
 use std::collections::BTreeMap;
 
 /// Most blanks between two words of a phrase: a bound keeps the scan linear.
@@ -13,9 +13,9 @@ const MAX_BLANKS: usize = 16;
 pub(crate) struct Phrases {
     phrases: Vec<Phrase>,
     /// Finds the first word of each phrase.
-    first_words: AhoCorasick,
-    /// Which phrases begin with the first word of this index.
-    by_first_word: Vec<Vec<usize>>,
+    first_words: Heads,
+    /// Bytes of the first word of this number, and which phrases begin with it.
+    by_first_word: Vec<(usize, Vec<usize>)>,
 }
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Hit<'a> {
 }
 
 impl Phrases {
-    pub(crate) fn new(list: &[String]) -> Result<Self, BuildError> {
+    pub(crate) fn new(list: &[String]) -> Self {
         let mut phrases = Vec::new();
         let mut firsts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for text in list {
@@ -48,52 +48,63 @@ impl Phrases {
                 rest: words.collect(),
             });
         }
-        let first_words = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .build(firsts.keys())?;
-        Ok(Self {
+        let words = firsts.keys().map(|word| {
+            let in_words = word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            (word.as_str(), !in_words)
+        });
+        Self {
+            first_words: Heads::new(words, Case::Folded),
             phrases,
-            first_words,
-            by_first_word: firsts.into_values().collect(),
-        })
+            by_first_word: firsts
+                .into_iter()
+                .map(|(word, phrases)| (word.len(), phrases))
+                .collect(),
+        }
     }
 
-    /// Every occurrence, in order of where its first word ends.
-    pub(crate) fn find_all<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Hit<'a>> {
-        self.first_words
-            .find_overlapping_iter(text)
-            .flat_map(move |word| {
-                let starts = self.by_first_word.get(word.pattern().as_usize());
-                let candidates = if starts_word(text, word.start()) {
-                    starts
-                } else {
-                    None
+    /// Calls `found` with every occurrence, in order of where it begins.
+    pub(crate) fn each<'a>(&'a self, text: &'a str, mut found: impl FnMut(Hit<'a>)) {
+        self.first_words.each(text, |word, start| {
+            let Some((length, phrases)) = self.by_first_word.get(word) else {
+                return;
+            };
+            if !starts_word(text, start) {
+                return;
+            }
+            for index in phrases {
+                let Some(phrase) = self.phrases.get(*index) else {
+                    continue;
                 };
-                candidates.into_iter().flatten().filter_map(move |&index| {
-                    let phrase = self.phrases.get(index)?;
-                    let end = phrase
-                        .rest
-                        .iter()
-                        .try_fold(word.end(), |at, next| next_word(text, at, next))?;
-                    ends_word(text, end).then_some(Hit {
-                        index,
+                let rest = phrase.rest.iter();
+                let end = rest
+                    .clone()
+                    .try_fold(start + length, |at, next| next_word(text, at, next));
+                if let Some(end) = end.filter(|end| ends_word(text, *end)) {
+                    found(Hit {
+                        index: *index,
                         phrase: &phrase.text,
-                        span: (word.start(), end),
-                    })
-                })
-            })
+                        span: (start, end),
+                    });
+                }
+            }
+        });
+    }
+
+    /// The occurrence that begins first.
+    pub(crate) fn first<'a>(&'a self, text: &'a str) -> Option<Hit<'a>> {
+        let mut first = None;
+        self.each(text, |hit| {
+            first.get_or_insert(hit);
+        });
+        first
     }
 
     /// The first occurrence of each phrase that occurs, in the order of the list.
     pub(crate) fn distinct<'a>(&'a self, text: &'a str) -> Vec<Hit<'a>> {
         let mut seen: BTreeMap<usize, Hit<'a>> = BTreeMap::new();
-        for hit in self.find_all(text) {
+        self.each(text, |hit| {
             seen.entry(hit.index).or_insert(hit);
-            if seen.len() == self.phrases.len() {
-                break;
-            }
-        }
+        });
         seen.into_values().collect()
     }
 }
@@ -132,11 +143,11 @@ mod tests {
 
     fn found(list: &[&str], text: &str) -> Vec<String> {
         let list: Vec<String> = list.iter().map(|phrase| (*phrase).to_owned()).collect();
-        let phrases = Phrases::new(&list).unwrap();
-        phrases
-            .find_all(text)
-            .map(|hit| text.get(hit.span.0..hit.span.1).unwrap().to_owned())
-            .collect()
+        let mut found = Vec::new();
+        Phrases::new(&list).each(text, |hit| {
+            found.push(text.get(hit.span.0..hit.span.1).unwrap().to_owned());
+        });
+        found
     }
 
     #[test]

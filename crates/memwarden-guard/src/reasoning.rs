@@ -83,7 +83,7 @@ pub(crate) fn signals(
     let opening = opening(lists, text);
     let claim = largest(&lists.precedents, text);
 
-    let role = opening.or_else(|| lists.roles.find_all(text).next().map(|hit| hit.span));
+    let role = opening.or_else(|| lists.roles.first(text).map(|hit| hit.span));
     let anomaly = role.filter(|_| Label::of(entry, Undeclared::of(policy)).is_suspect());
 
     let mismatch = match claim {

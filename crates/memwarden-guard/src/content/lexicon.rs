@@ -4,7 +4,7 @@
 //! beginnings. Not for: deciding what a match means (`scan`, `findings`).
 
 use super::Topic;
-use super::heads::Heads;
+use crate::heads::{Case, Heads};
 use aho_corasick::AhoCorasick;
 use regex_automata::meta::{self, Regex};
 use serde::Deserialize;
@@ -232,7 +232,7 @@ fn compile(files: &[&str]) -> Result<Lexicon, LexiconError> {
         let is_word = head.starts_with(char::is_alphanumeric);
         (head.as_str(), !is_word || anywhere(groups))
     });
-    let heads = Heads::new(heads)?;
+    let heads = Heads::new(heads, Case::Exact);
     Ok(Lexicon {
         heads,
         groups_of: building.heads.into_values().collect(),

@@ -8,7 +8,6 @@
 mod context;
 mod evidence;
 mod findings;
-mod heads;
 mod lexicon;
 mod scan;
 mod spaced;

@@ -194,9 +194,23 @@ impl Sort {
 }
 
 fn next_invisible(text: &str, from: usize) -> Option<usize> {
+    let from = plain_until(text.as_bytes(), from);
     let mut characters = text.get(from..)?.char_indices();
     let (at, _) = characters.find(|(_, c)| Sort::of(*c).is_some())?;
     Some(from.saturating_add(at))
+}
+
+/// Where ordinary ASCII ends, or less than a row of bytes before that.
+fn plain_until(bytes: &[u8], from: usize) -> usize {
+    const ROW: usize = 32;
+    let rows = bytes.get(from..).unwrap_or_default().chunks_exact(ROW);
+    let plain = |row: &[u8]| {
+        // Without early return, so that a row is looked at in a few steps.
+        row.iter().fold(true, |plain, byte| {
+            plain & (matches!(byte, b' '..=b'~') | matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r'))
+        })
+    };
+    from.saturating_add(rows.take_while(|row| plain(row)).count().saturating_mul(ROW))
 }
 
 /// Appends the invisible characters that begin at `at`; returns where the next visible one is.
