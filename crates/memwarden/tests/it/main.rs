@@ -15,6 +15,8 @@ mod concurrency;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
 mod handles;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod hybrid;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
