@@ -103,12 +103,16 @@ impl Handle {
         loop {
             let prepared = self.prepare(&row, entry.clone(), options, context, jump.as_ref())?;
             let placed = match self.warden.writer.commit(prepared.drafts) {
-                // Another process loaded a policy or raised the record, or the label fell: screen and weigh the
-                // entry anew.
+                // Another process loaded a policy, raised the record or lowered a parent, or the label fell: look
+                // again, screen and weigh the entry anew.
                 Err(WardenError::Refused(
-                    Refusal::PolicyChanged | Refusal::LabelFell { .. } | Refusal::TooWeak { .. },
+                    Refusal::PolicyChanged
+                    | Refusal::LabelFell { .. }
+                    | Refusal::ParentFell { .. }
+                    | Refusal::TooWeak { .. },
                 )) if tries < POLICY_TRIES => {
                     tries += 1;
+                    drop(self.warden.view()?);
                     continue;
                 }
                 placed => placed?,
