@@ -57,9 +57,9 @@ impl Approximate {
 }
 
 impl NearestVectors for Approximate {
-    fn put(&mut self, row: i64, vector: &Embedding) {
+    fn put(&mut self, row: i64, writer: u32, vector: &Embedding) {
         let before = self.exact.len();
-        self.exact.put(row, vector);
+        self.exact.put(row, writer, vector);
         if self.exact.len() == before {
             return;
         }
@@ -80,8 +80,10 @@ impl NearestVectors for Approximate {
         self.exact.len()
     }
 
-    fn nearest(&self, query: &[f32], limit: usize) -> Vec<Near> {
-        let proposed = self.graph.as_ref().and_then(|graph| {
+    fn nearest(&self, query: &[f32], limit: usize, without: &[u32]) -> Vec<Near> {
+        // The graph knows no writers: where some are left out, what it proposes may be all theirs.
+        let graph = self.graph.as_ref().filter(|_| without.is_empty());
+        let proposed = graph.and_then(|graph| {
             let rounded = Embedding::quantize(query).ok()?;
             let found = graph
                 .search(rounded.values(), limit.saturating_mul(PROPOSED))
@@ -90,7 +92,7 @@ impl NearestVectors for Approximate {
             Some(self.exact.compare(&rounded, rows))
         });
         let Some(mut near) = proposed else {
-            return self.exact.nearest(query, limit);
+            return self.exact.nearest(query, limit, without);
         };
         near.sort_by(in_order);
         near.truncate(limit);
@@ -129,7 +131,7 @@ mod tests {
         let all = vectors(3_000);
         let fill = |index: &mut dyn NearestVectors| {
             for (row, vector) in (0..).zip(&all) {
-                index.put(row, vector);
+                index.put(row, 0, vector);
             }
         };
         let (mut exact, mut graph, mut again) = (
@@ -144,10 +146,10 @@ mod tests {
         let mut found = 0;
         for query in vectors(40) {
             let query: Vec<f32> = query.values().iter().map(|value| f32::from(*value)).collect();
-            let expected = exact.nearest(&query, 10);
-            let given = graph.nearest(&query, 10);
+            let expected = exact.nearest(&query, 10, &[]);
+            let given = graph.nearest(&query, 10, &[]);
             assert!(given.is_sorted_by(|a, b| in_order(a, b).is_le()));
-            assert_eq!(given, again.nearest(&query, 10));
+            assert_eq!(given, again.nearest(&query, 10, &[]));
             found += expected.iter().filter(|near| given.contains(near)).count();
         }
         assert!(found >= 380, "{found} of 400");

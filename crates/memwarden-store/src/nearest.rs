@@ -24,14 +24,14 @@ pub(crate) struct Near {
 /// again in the order of their rows: an index is thrown away and made anew without notice. [`Exact`] finds all of
 /// the nearest.
 pub(crate) trait NearestVectors: Send + Sync {
-    /// Puts a vector in, after all those with smaller row numbers.
-    fn put(&mut self, row: i64, vector: &Embedding);
+    /// Puts a vector in, after all those with smaller row numbers. `writer` is a number for whoever wrote it.
+    fn put(&mut self, row: i64, writer: u32, vector: &Embedding);
 
     /// How many there are.
     fn len(&self) -> usize;
 
-    /// The `limit` nearest by rounded vectors, best first.
-    fn nearest(&self, query: &[f32], limit: usize) -> Vec<Near>;
+    /// The `limit` nearest by rounded vectors that none of `without` wrote, best first.
+    fn nearest(&self, query: &[f32], limit: usize, without: &[u32]) -> Vec<Near>;
 
     /// Puts those that are to be shown in their final order: the first [`RERANKED`] are compared with the query as
     /// it was. Whoever leaves records out does so before, or those left out would decide which ones these are.
@@ -48,12 +48,13 @@ pub(crate) fn in_order(a: &Near, b: &Near) -> std::cmp::Ordering {
 pub(crate) struct Exact {
     dimensions: usize,
     rows: Vec<i64>,
+    writers: Vec<u32>,
     scales: Vec<f32>,
     values: Vec<i8>,
 }
 
 impl NearestVectors for Exact {
-    fn put(&mut self, row: i64, vector: &Embedding) {
+    fn put(&mut self, row: i64, writer: u32, vector: &Embedding) {
         if self.rows.is_empty() {
             self.dimensions = vector.dimensions();
         }
@@ -62,6 +63,7 @@ impl NearestVectors for Exact {
             return;
         }
         self.rows.push(row);
+        self.writers.push(writer);
         self.scales.push(vector.scale());
         self.values.extend_from_slice(vector.values());
     }
@@ -70,7 +72,7 @@ impl NearestVectors for Exact {
         self.rows.len()
     }
 
-    fn nearest(&self, query: &[f32], limit: usize) -> Vec<Near> {
+    fn nearest(&self, query: &[f32], limit: usize, without: &[u32]) -> Vec<Near> {
         let Ok(rounded) = Embedding::quantize(query) else {
             return Vec::new();
         };
@@ -81,7 +83,10 @@ impl NearestVectors for Exact {
         // What is not better than this has no place.
         let mut worst = f32::NEG_INFINITY;
         let vectors = self.values.chunks_exact(self.dimensions).zip(&self.scales);
-        for (at, (values, scale)) in vectors.enumerate() {
+        for (at, ((values, scale), writer)) in vectors.zip(&self.writers).enumerate() {
+            if without.contains(writer) {
+                continue;
+            }
             let score = dot(rounded.values(), values) * scale;
             if score <= worst {
                 continue;
@@ -197,6 +202,7 @@ mod tests {
         for (row, vector) in vectors.iter().enumerate() {
             exact.put(
                 i64::try_from(row).unwrap() * 3,
+                u32::from(row % 2 == 1),
                 &Embedding::quantize(vector).unwrap(),
             );
         }
@@ -224,7 +230,7 @@ mod tests {
                 })
                 .collect();
             all.sort_by(in_order);
-            let mut found = exact.nearest(&query, limit);
+            let mut found = exact.nearest(&query, limit, &[]);
             exact.rerank(&query, &mut found);
             prop_assert_eq!(found.len(), limit.min(all.len()));
             for (found, expected) in found.iter().zip(&all) {
@@ -240,7 +246,10 @@ mod tests {
             query in prop::collection::vec(0.1f32..1.0, 4),
         ) {
             let exact = filled(&vectors);
-            let (mut few, mut many) = (exact.nearest(&query, RERANKED), exact.nearest(&query, RERANKED + 9));
+            let (mut few, mut many) = (
+                exact.nearest(&query, RERANKED, &[]),
+                exact.nearest(&query, RERANKED + 9, &[]),
+            );
             exact.rerank(&query, &mut few);
             exact.rerank(&query, &mut many);
             prop_assert_eq!(&few[..], &many[..RERANKED]);
@@ -251,8 +260,20 @@ mod tests {
     fn nothing_is_near_to_nothing() {
         let exact = filled(&[vec![0.0, 0.0], vec![1.0, 0.0]]);
         assert_eq!(exact.len(), 1);
-        assert!(exact.nearest(&[0.0, 0.0], 5).is_empty());
-        assert!(exact.nearest(&[1.0, 0.0, 0.0], 5).is_empty());
-        assert!(exact.nearest(&[f32::NAN, 0.0], 5).is_empty());
+        assert!(exact.nearest(&[0.0, 0.0], 5, &[]).is_empty());
+        assert!(exact.nearest(&[1.0, 0.0, 0.0], 5, &[]).is_empty());
+        assert!(exact.nearest(&[f32::NAN, 0.0], 5, &[]).is_empty());
+    }
+
+    #[test]
+    fn what_a_writer_who_is_left_out_wrote_takes_no_place() {
+        let exact = filled(&[vec![1.0, 0.0], vec![1.0, 0.1], vec![0.5, 1.0]]);
+        let rows = |without: &[u32]| -> Vec<i64> {
+            let near = exact.nearest(&[1.0, 0.0], 2, without);
+            near.iter().map(|near| near.row).collect()
+        };
+        assert_eq!(rows(&[]), [0, 3]);
+        assert_eq!(rows(&[1]), [0, 6]);
+        assert!(rows(&[0, 1]).is_empty());
     }
 }

@@ -29,6 +29,8 @@ struct Known {
     logs: HashMap<i64, Mark>,
     /// By number of the namespace and name of the encoder.
     indexes: HashMap<(i64, String), Box<dyn NearestVectors>>,
+    /// Numbers for principals, in the order in which they were met.
+    writers: HashMap<[u8; 16], u32>,
     /// Changes outside the log that were known when it was read.
     changes: u64,
 }
@@ -84,9 +86,14 @@ impl Vectors {
         let Some(index) = known.indexes.get(&key) else {
             return Ok(Vec::new());
         };
+        // Whoever never wrote has no number, and nothing to be left out.
+        let without = wanted.search.without.iter();
+        let without: Vec<u32> = without
+            .filter_map(|principal| known.writers.get(principal.as_bytes()).copied())
+            .collect();
         let mut asked = wanted.limit.saturating_mul(2).saturating_add(16);
         loop {
-            let found = index.nearest(wanted.vector.vector, asked);
+            let found = index.nearest(wanted.vector.vector, asked, &without);
             let all = found.len() < asked || asked >= index.len();
             let mut near = Vec::with_capacity(wanted.limit);
             let mut far = false;
@@ -153,26 +160,31 @@ impl Known {
             last: None,
         });
         let mut statement = conn.prepare_cached(
-            "SELECT num, id, namespace, vector FROM record WHERE num BETWEEN ?1 AND ?2 ORDER BY num",
+            "SELECT num, id, namespace, vector, principal FROM record WHERE num BETWEEN ?1 AND ?2 ORDER BY num",
         )?;
         let mut rows = statement.query(params![mark.next, span(log).1])?;
         while let Some(row) = rows.next()? {
             let number: i64 = row.get(0)?;
             mark.next = number + 1;
             // What no version of this code writes has no vector to be found by; reading the record says so.
-            let (Ok(id), Ok(namespace), Ok(Some(bytes))) =
-                (row.get(1), row.get(2), row.get::<_, Option<Vec<u8>>>(3))
-            else {
+            let (Ok(id), Ok(namespace), Ok(Some(bytes)), Ok(principal)) = (
+                row.get(1),
+                row.get(2),
+                row.get::<_, Option<Vec<u8>>>(3),
+                row.get::<_, [u8; 16]>(4),
+            ) else {
                 continue;
             };
             mark.last = Some((id, number));
             let Ok(payload) = VectorPayload::decode(&bytes) else {
                 continue;
             };
+            let next = u32::try_from(self.writers.len()).unwrap_or(u32::MAX);
+            let writer = *self.writers.entry(principal).or_insert(next);
             self.indexes
                 .entry((namespace, payload.encoder))
                 .or_insert_with(|| Box::<Looking>::default())
-                .put(number, &payload.embedding);
+                .put(number, writer, &payload.embedding);
         }
         Ok(())
     }
