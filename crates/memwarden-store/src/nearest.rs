@@ -7,6 +7,7 @@
 use memwarden_core::encode::{Embedding, dot_i8};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 /// How many of the nearest are compared once more with the query as it was before rounding.
 pub(crate) const RERANKED: usize = 50;
@@ -79,35 +80,15 @@ impl NearestVectors for Exact {
         if rounded.dimensions() != self.dimensions || rounded.is_zero() || limit == 0 {
             return Vec::new();
         }
-        let mut best: BinaryHeap<Reverse<Scored>> = BinaryHeap::with_capacity(limit + 1);
-        // What is not better than this has no place.
-        let mut worst = f32::NEG_INFINITY;
-        let vectors = self.values.chunks_exact(self.dimensions).zip(&self.scales);
-        for (at, ((values, scale), writer)) in vectors.zip(&self.writers).enumerate() {
-            if without.contains(writer) {
-                continue;
-            }
-            let score = dot(rounded.values(), values) * scale;
-            if score <= worst {
-                continue;
-            }
-            best.push(Reverse(Scored { score, at }));
-            if best.len() > limit {
-                best.pop();
-            }
-            if best.len() == limit {
-                worst = best.peek().map_or(worst, |Reverse(scored)| scored.score);
-            }
-        }
-        best.into_sorted_vec()
-            .into_iter()
-            .filter_map(|Reverse(Scored { score, at })| {
-                Some(Near {
-                    row: *self.rows.get(at)?,
-                    cosine: score * rounded.scale(),
-                })
+        let mut best = self.best_of_parts(&rounded, limit, without, parts(self.len()));
+        best.truncate(limit);
+        let near = |Scored { score, at }| {
+            Some(Near {
+                row: *self.rows.get(at)?,
+                cosine: score * rounded.scale(),
             })
-            .collect()
+        };
+        best.into_iter().filter_map(near).collect()
     }
 
     fn rerank(&self, query: &[f32], near: &mut [Near]) {
@@ -130,7 +111,80 @@ impl NearestVectors for Exact {
     }
 }
 
+/// So many vectors are worth a thread of their own: fewer are compared in the time that starting one takes.
+const PART: usize = 250_000;
+
+/// In how many parts, at once, so many vectors are compared.
+fn parts(vectors: usize) -> usize {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (vectors / PART).clamp(1, threads)
+}
+
 impl Exact {
+    /// The best of each part, all in order. Whatever the parts are, the first `limit` are the same: scores are
+    /// compared first, and of equal ones the place.
+    fn best_of_parts(&self, query: &Embedding, limit: usize, without: &[u32], parts: usize) -> Vec<Scored> {
+        let length = self.len().div_ceil(parts.max(1));
+        let part = |number: usize| {
+            let from = number.saturating_mul(length).min(self.len());
+            self.best(
+                query,
+                limit,
+                without,
+                from..from.saturating_add(length).min(self.len()),
+            )
+        };
+        let mut best = if parts < 2 {
+            part(0)
+        } else {
+            std::thread::scope(|scope| {
+                let part = &part;
+                let others: Vec<_> = (1..parts)
+                    .map(|number| (number, scope.spawn(move || part(number))))
+                    .collect();
+                let mut best = part(0);
+                for (number, other) in others {
+                    // A thread that panicked is asked again here, where the panic is seen.
+                    best.extend(other.join().unwrap_or_else(|_| part(number)));
+                }
+                best
+            })
+        };
+        best.sort_by(|a, b| b.cmp(a));
+        best
+    }
+
+    /// The best of the vectors at `places`, in no order.
+    fn best(&self, query: &Embedding, limit: usize, without: &[u32], places: Range<usize>) -> Vec<Scored> {
+        let mut best: BinaryHeap<Reverse<Scored>> = BinaryHeap::with_capacity(limit.min(self.len()) + 1);
+        // What is not better than this has no place.
+        let mut worst = f32::NEG_INFINITY;
+        let values = self
+            .values
+            .get(places.start * self.dimensions..places.end * self.dimensions)
+            .unwrap_or_default();
+        let scales = self.scales.get(places.clone()).unwrap_or_default();
+        let writers = self.writers.get(places.clone()).unwrap_or_default();
+        let vectors = values.chunks_exact(self.dimensions).zip(scales).zip(writers);
+        for (at, ((values, scale), writer)) in (places.start..).zip(vectors) {
+            if without.contains(writer) {
+                continue;
+            }
+            let score = dot(query.values(), values) * scale;
+            if score <= worst {
+                continue;
+            }
+            best.push(Reverse(Scored { score, at }));
+            if best.len() > limit {
+                best.pop();
+            }
+            if best.len() == limit {
+                worst = best.peek().map_or(worst, |Reverse(scored)| scored.score);
+            }
+        }
+        best.into_iter().map(|Reverse(scored)| scored).collect()
+    }
+
     /// The rows among `rows` with how near they are, in the order given.
     #[cfg(feature = "approximate")]
     pub(crate) fn compare(&self, query: &Embedding, rows: impl Iterator<Item = i64>) -> Vec<Near> {
@@ -253,6 +307,29 @@ mod tests {
             exact.rerank(&query, &mut few);
             exact.rerank(&query, &mut many);
             prop_assert_eq!(&few[..], &many[..RERANKED]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn in_parts_the_same_are_found(
+            vectors in prop::collection::vec(prop::collection::vec(-3i8..4, 3), 1..50),
+            limit in 1usize..12,
+            parts in 2usize..6,
+        ) {
+            let vectors: Vec<Vec<f32>> = vectors
+                .iter()
+                .map(|vector| vector.iter().map(|value| f32::from(*value)).collect())
+                .collect();
+            let exact = filled(&vectors);
+            prop_assume!(exact.len() > 0);
+            let query = Embedding::quantize(&[1.0, 0.5, -0.25]).unwrap();
+            let found = |parts| {
+                let mut best = exact.best_of_parts(&query, limit, &[], parts);
+                best.truncate(limit);
+                best
+            };
+            prop_assert_eq!(found(parts), found(1));
         }
     }
 
