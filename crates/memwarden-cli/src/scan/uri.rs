@@ -54,12 +54,12 @@ mod tests {
 
     #[test]
     fn a_path_is_relative_and_encoded() {
-        let here = Path::new("/work/tree");
+        let here = Path::new("/srv/tree");
         for (path, uri) in [
             ("./notes/a b.md", "notes/a%20b.md"),
             ("../other/x.md", "../other/x.md"),
-            ("/work/tree/100%/朝.md", "100%25/%E6%9C%9D.md"),
-            ("/work/other/x:y.md", "../other/x%3Ay.md"),
+            ("/srv/tree/100%/朝.md", "100%25/%E6%9C%9D.md"),
+            ("/srv/other/x:y.md", "../other/x%3Ay.md"),
             ("/etc/x", "../../etc/x"),
         ] {
             assert_eq!(encoded(&relative(Path::new(path), here)), uri);
