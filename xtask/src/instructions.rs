@@ -10,7 +10,7 @@
 use crate::text::Texts;
 use crate::{Outcome, scratch};
 use clap::ValueEnum;
-use memwarden::guard::{Candidate, Guard, Phase, StageError, StoreView, Writer, preset};
+use memwarden::guard::{Candidate, EmptyStore, Guard, Phase, Writer, preset};
 use memwarden::{Entry, Namespace, Query, Role, Warden};
 use miette::{Context as _, IntoDiagnostic as _, Result, bail, miette};
 use serde_json::{Map, Value, json};
@@ -192,7 +192,7 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<Outcome> {
                 &policy,
                 Phase::Write,
                 &candidate,
-                &Nothing,
+                &EmptyStore,
                 Writer::Untrusted,
             ));
         }
@@ -211,18 +211,4 @@ pub(crate) fn work(arguments: &WorkerArguments) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Holds)
-}
-
-/// A store without any records.
-#[derive(Debug)]
-struct Nothing;
-
-impl StoreView for Nothing {
-    fn reasoning_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
-
-    fn receipt_backed_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
 }

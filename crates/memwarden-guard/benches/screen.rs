@@ -4,18 +4,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use memwarden_core::Entry;
-use memwarden_guard::{Candidate, Guard, Phase, StageError, StoreView, Writer, preset};
-
-struct Empty;
-
-impl StoreView for Empty {
-    fn reasoning_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
-    fn receipt_backed_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
-}
+use memwarden_guard::{Candidate, EmptyStore, Guard, Phase, Writer, preset};
 
 fn screen(criterion: &mut Criterion) {
     let guard = Guard::new();
@@ -49,7 +38,7 @@ fn screen(criterion: &mut Criterion) {
                     entry: &entry,
                     inherited: None,
                 };
-                guard.screen(&policy, Phase::Write, &candidate, &Empty, Writer::Untrusted)
+                guard.screen(&policy, Phase::Write, &candidate, &EmptyStore, Writer::Untrusted)
             });
         });
     }

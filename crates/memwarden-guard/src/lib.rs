@@ -62,8 +62,8 @@ pub use sanitize::{Sanitized, sanitize};
 pub use secrets::{SHOWN, Secret, secrets};
 pub use stage::{
     Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GIBBERISH_THRESHOLD, DEFAULT_GUARD_THRESHOLD,
-    DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT, Phase, Precedents, Stage, StageError,
-    StoreView, Undeclared, Writer,
+    DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT, EmptyStore, Phase, Precedents, Stage,
+    StageError, StoreView, Undeclared, Writer,
 };
 
 /// Version of the lists of words, phrases and patterns that the stages look for; reports print it.

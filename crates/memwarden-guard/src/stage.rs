@@ -89,6 +89,20 @@ pub trait StoreView {
     fn receipt_backed_entries(&self, subject: Option<&str>) -> Result<u64, StageError>;
 }
 
+/// A store without records: for texts that are screened where they lie.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EmptyStore;
+
+impl StoreView for EmptyStore {
+    fn reasoning_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
+        Ok(0)
+    }
+
+    fn receipt_backed_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
+        Ok(0)
+    }
+}
+
 /// A stage could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ use super::measure::{Bar, Figure, Rounds, Unit};
 use crate::random::SplitMix64;
 use memwarden::Entry;
 use memwarden::core::Policy;
-use memwarden::guard::{Candidate, Guard, Phase, StageError, StoreView, Writer};
+use memwarden::guard::{Candidate, EmptyStore, Guard, Phase, Writer};
 use miette::Result;
 use std::time::Instant;
 
@@ -25,17 +25,6 @@ const SEARCHED: usize = 20_000;
 const CANDIDATES: u64 = 400;
 const SEED: u64 = 20_261_130;
 
-struct Empty;
-
-impl StoreView for Empty {
-    fn reasoning_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
-    fn receipt_backed_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
-}
-
 struct Screener {
     guard: Guard,
     policy: Policy,
@@ -47,9 +36,13 @@ impl Screener {
             entry,
             inherited: None,
         };
-        let screening = self
-            .guard
-            .screen(&self.policy, Phase::Write, &candidate, &Empty, Writer::Untrusted);
+        let screening = self.guard.screen(
+            &self.policy,
+            Phase::Write,
+            &candidate,
+            &EmptyStore,
+            Writer::Untrusted,
+        );
         std::hint::black_box(screening);
     }
 

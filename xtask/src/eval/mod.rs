@@ -14,7 +14,7 @@ use crate::{Outcome, scratch};
 use corpora::{Corpus, Group, Part, Text};
 use memwarden::Entry;
 use memwarden::core::{Policy, Severity, Verdict};
-use memwarden::guard::{Candidate, Guard, Phase, StageError, StoreView, Writer};
+use memwarden::guard::{Candidate, EmptyStore, Guard, Phase, Writer};
 use miette::Result;
 use rate::Rate;
 use std::collections::BTreeMap;
@@ -73,18 +73,6 @@ struct Figures {
     benign: Vec<Scored>,
     /// Recall of our own attacks, by disguise.
     variants: Vec<(&'static str, Rate)>,
-}
-
-/// A store that holds nothing.
-struct Empty;
-
-impl StoreView for Empty {
-    fn reasoning_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
-    fn receipt_backed_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
 }
 
 /// Scores and prints; fails if a bar is missed.
@@ -149,9 +137,13 @@ impl Judge {
             entry: &entry,
             inherited: None,
         };
-        let screening = self
-            .guard
-            .screen(&self.policy, Phase::Write, &candidate, &Empty, Writer::Untrusted);
+        let screening = self.guard.screen(
+            &self.policy,
+            Phase::Write,
+            &candidate,
+            &EmptyStore,
+            Writer::Untrusted,
+        );
         let mut stages: Vec<String> = screening
             .findings
             .iter()

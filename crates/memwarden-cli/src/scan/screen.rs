@@ -8,7 +8,7 @@ use super::excerpt::excerpt;
 use super::screened::{Entry, Finding, Position, State};
 use crate::formats::{Imported, Parsed, Place, decoded, is_database, locate, reads_like_text, strings_of};
 use memchr::memmem;
-use memwarden::guard::{Candidate, Guard, Phase, Screening, StageError, StoreView, Writer};
+use memwarden::guard::{Candidate, EmptyStore, Guard, Phase, Screening, Writer};
 use memwarden::{Policy, Verdict};
 use memwarden_core::Entry as Memory;
 use sha2::{Digest as _, Sha256};
@@ -17,19 +17,6 @@ use std::fmt::Write as _;
 
 /// How much of a text is looked for in a file without lines.
 const SOUGHT_BYTES: usize = 64;
-
-/// A store in which nothing is: a scan has nothing else to compare with.
-struct EmptyStore;
-
-impl StoreView for EmptyStore {
-    fn reasoning_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
-
-    fn receipt_backed_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
-        Ok(0)
-    }
-}
 
 /// Screens entries under one policy.
 pub(super) struct Screener<'a> {
