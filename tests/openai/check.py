@@ -67,12 +67,7 @@ def report(*more):
 
 
 with open(PRICES, "w") as prices:
-    prices.write(PRICE_TABLE := """date = "2026-11-01"
-[[price]]
-model = "toy"
-prompt_per_million = 2.0
-completion_per_million = 8.0
-""")
+    prices.write('date = "2026-11-30"\n[[price]]\nmodel = "toy"\nprompt = 2.0\ncompletion = 8.0\n')
 server = endpoint.start()
 upstream = f"http://127.0.0.1:{server.server_port}"
 process, base = start(upstream, "--meter", METER, "--prices", PRICES)
@@ -145,3 +140,47 @@ check("a call without a purpose is refused", nameless is not None and nameless.c
 client(f"{base}/purpose/uncounted/v1").chat.completions.create(model="gpt-4o", messages=ASK)
 
 stop(process, signal.SIGTERM)
+
+# What the meter says.
+rows = {row["name"]: row for row in report("--by", "purpose")["rows"]}
+for purpose, (calls, prompt, completion) in seen.items():
+    row = rows.get(purpose, {})
+    said = (row.get("calls"), row.get("prompt_tokens"), row.get("completion_tokens"))
+    check(f"`{purpose}` has the usage that the client saw", said == (calls, prompt, completion), said, row)
+    check(f"`{purpose}` lost nothing", row.get("failed") == {} and row.get("counted") == 0, row)
+wrong = Counter(rows["wrong"]["failed"])
+expected = Counter({"upstream": 3, "cut": 1, "truncated": 1, "malformed": 1})
+check("what went wrong is counted by name", wrong == expected, rows["wrong"])
+uncounted = rows["uncounted"]
+check(
+    "what the endpoint did not count is counted and marked",
+    (uncounted["calls"], uncounted["counted"]) == (1, 1) and uncounted["completion_tokens"] >= 4,
+    uncounted,
+)
+check("nothing else is in the meter", set(rows) == {*seen, "wrong", "uncounted"}, sorted(rows))
+with open(METER) as lines:
+    meter = lines.read()
+calls = [json.loads(line) for line in meter.splitlines()]
+check("no key is in the meter", endpoint.KEY not in meter)
+chat_line = next(call for call in calls if call["purpose"] == "extract")
+# Picodollars: 2 dollars for a million tokens are 2,000,000 a token.
+cost = chat.usage.prompt_tokens * 2_000_000 + chat.usage.completion_tokens * 8_000_000
+check("a call costs what the table says", chat_line["cost_picousd"] == cost, chat_line, cost)
+check(
+    "a call without a price costs nobody knows what",
+    next(call for call in calls if call["purpose"] == "uncounted")["cost_picousd"] is None,
+)
+
+# An endpoint that is down, and the other signal.
+process, base = start("http://127.0.0.1:9", "--meter", METER)
+down = raised(
+    openai.InternalServerError,
+    lambda: client(f"{base}/purpose/down/v1").chat.completions.create(model="toy", messages=ASK),
+)
+check("an endpoint that is down is a 502 with a name", down is not None and down.code == "upstream_unreachable", down)
+stop(process, signal.SIGINT)
+rows = {row["name"]: row for row in report("--by", "purpose")["rows"]}
+check("a second proxy appends to the meter", "extract" in rows and rows["down"]["failed"] == {"unreachable": 1}, rows)
+
+print(f"openai {openai.__version__}: {checks - len(failures)} passed, {len(failures)} failed")
+sys.exit(1 if failures else 0)

@@ -22,6 +22,8 @@ mod owner;
 #[cfg(test)]
 mod policies;
 #[cfg(test)]
+mod proxied;
+#[cfg(test)]
 mod published;
 #[cfg(test)]
 mod reported;

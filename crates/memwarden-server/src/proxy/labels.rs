@@ -28,7 +28,7 @@ pub(super) fn read(
     let in_path = in_path.map(|text| label(PURPOSE_HEADER, text)).transpose()?;
     let purpose = match (in_header, in_path) {
         (Some(header), Some(path)) if header != path => {
-            return Err(Problem::TwoPurposes(header.to_string(), path.to_string()));
+            return Err(two(PURPOSE_HEADER, header.as_str(), path.as_str()));
         }
         (Some(purpose), _) | (None, Some(purpose)) => purpose,
         (None, None) => default.cloned().ok_or(Problem::NoPurpose)?,
@@ -46,7 +46,7 @@ where
     let text = String::from_utf8_lossy(value.as_bytes());
     if let Some(second) = values.next() {
         let second = String::from_utf8_lossy(second.as_bytes());
-        return Err(Problem::TwoPurposes(text.into_owned(), second.into_owned()));
+        return Err(two(name, &text, &second));
     }
     label(name, &text).map(Some)
 }
@@ -57,9 +57,21 @@ where
 {
     text.parse().map_err(|error: T::Err| Problem::Label {
         header,
-        given: text.chars().take(80).collect(),
+        given: shortened(text),
         why: error.to_string(),
     })
+}
+
+fn two(header: &'static str, first: &str, second: &str) -> Problem {
+    Problem::TwoLabels {
+        header,
+        first: shortened(first),
+        second: shortened(second),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
 }
 
 #[cfg(test)]
@@ -88,9 +100,9 @@ mod tests {
         assert_eq!(purpose(&extract, None), Ok("extract".to_owned()));
         assert_eq!(purpose(&[], Some("defense:rerank")), Ok("defense:rerank".to_owned()));
         assert_eq!(purpose(&extract, Some("extract")), Ok("extract".to_owned()));
-        assert_eq!(purpose(&extract, Some("answer")), Err("two_purposes"));
+        assert_eq!(purpose(&extract, Some("answer")), Err("two_labels"));
         let twice = [(PURPOSE_HEADER, "extract"), (PURPOSE_HEADER, "answer")];
-        assert_eq!(purpose(&twice, None), Err("two_purposes"));
+        assert_eq!(purpose(&twice, None), Err("two_labels"));
     }
 
     #[test]

@@ -16,8 +16,12 @@ pub(super) enum Problem {
          `…/purpose/NAME/v1`"
     )]
     NoPurpose,
-    #[error("the call names two purposes, `{0}` and `{1}`; expected one")]
-    TwoPurposes(String, String),
+    #[error("the call has two values for `{header}`, `{first}` and `{second}`; expected one")]
+    TwoLabels {
+        header: &'static str,
+        first: String,
+        second: String,
+    },
     #[error("`{header}`: `{given}` cannot be used: {why}")]
     Label {
         header: &'static str,
@@ -47,7 +51,7 @@ pub(super) enum Problem {
 impl Problem {
     const fn status(&self) -> StatusCode {
         match self {
-            Self::NoPurpose | Self::TwoPurposes(..) | Self::Label { .. } | Self::Unread(_) | Self::Json(_) => {
+            Self::NoPurpose | Self::TwoLabels { .. } | Self::Label { .. } | Self::Unread(_) | Self::Json(_) => {
                 StatusCode::BAD_REQUEST
             }
             Self::Route(_) => StatusCode::NOT_FOUND,
@@ -63,7 +67,7 @@ impl Problem {
     pub(super) const fn code(&self) -> &'static str {
         match self {
             Self::NoPurpose => "missing_purpose",
-            Self::TwoPurposes(..) => "two_purposes",
+            Self::TwoLabels { .. } => "two_labels",
             Self::Label { .. } => "bad_label",
             Self::Route(_) => "unknown_route",
             Self::Method { .. } => "wrong_method",

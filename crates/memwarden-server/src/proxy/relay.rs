@@ -20,7 +20,10 @@ const WAITING: usize = 16;
 
 /// The body that the client reads.
 #[derive(Debug)]
-pub(super) struct Relay(mpsc::Receiver<Passed>);
+pub(super) struct Relay {
+    passed: mpsc::Receiver<Passed>,
+    is_breaking: bool,
+}
 
 #[derive(Debug)]
 enum Passed {
@@ -36,9 +39,12 @@ pub(super) struct CutOff;
 impl Relay {
     /// Starts to pass on `body`.
     pub(super) fn start(body: Incoming, account: Option<Account>, silence: Duration) -> Self {
-        let (out, relay) = mpsc::channel(WAITING);
+        let (out, passed) = mpsc::channel(WAITING);
         tokio::spawn(pass(body, out, account, silence));
-        Self(relay)
+        Self {
+            passed,
+            is_breaking: false,
+        }
     }
 }
 
@@ -50,11 +56,18 @@ impl Body for Relay {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
-        self.0.poll_recv(context).map(|passed| match passed {
-            Some(Passed::Piece(piece)) => Some(Ok(piece)),
-            Some(Passed::End) => None,
-            None => Some(Err(CutOff)),
-        })
+        match self.passed.poll_recv(context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Some(Passed::Piece(piece))) => Poll::Ready(Some(Ok(piece))),
+            Poll::Ready(Some(Passed::End)) => Poll::Ready(None),
+            Poll::Ready(None) if self.is_breaking => Poll::Ready(Some(Err(CutOff))),
+            Poll::Ready(None) => {
+                // An error throws away what the server has not sent yet: let it send that first.
+                self.is_breaking = true;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
     }
 }
 
@@ -97,6 +110,7 @@ async fn pass(
         let is_last = account.as_mut().is_some_and(|account| {
             piece.data_ref().is_some_and(|data| account.take(data)) || body.is_end_stream()
         });
+        // A length that is filled is an end too: the last piece of what is no whole reply is kept back.
         if is_last && close(&mut account, End::Came) == Verdict::Cut {
             return;
         }

@@ -183,7 +183,7 @@ fn a_request_that_cannot_be_accounted_for_is_refused_and_goes_nowhere() {
         ("POST", plain, &[], CHAT, 400, "missing_purpose"),
         ("POST", plain, &["x-memwarden-purpose:"], CHAT, 400, "bad_label"),
         ("POST", plain, &["x-memwarden-purpose: two words"], CHAT, 400, "bad_label"),
-        ("POST", CALL, &["x-memwarden-purpose: judge"], CHAT, 400, "two_purposes"),
+        ("POST", CALL, &["x-memwarden-purpose: judge"], CHAT, 400, "two_labels"),
         ("POST", CALL, &[], "{", 400, "bad_body"),
         ("POST", CALL, &[], "{\"messages\":[]}", 400, "bad_body"),
         ("POST", CALL, &[], "", 400, "bad_body"),

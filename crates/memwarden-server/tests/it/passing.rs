@@ -108,12 +108,8 @@ fn what_the_endpoint_does_not_count_is_counted_and_marked() {
     let proxied = Proxied::before(endpoint.address);
     let asked = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"What is the capital of Norway?"}]}"#;
     proxied.post("/purpose/answer/v1/chat/completions", &[], asked);
-    let call = proxied.only_call();
-    assert!(call.contains(" counted "), "{call}");
-    let tokens = call.split(' ').nth(3).unwrap();
-    let (prompt, completion) = tokens.split_once('+').unwrap();
-    assert!((7..20).contains(&prompt.parse::<u64>().unwrap()), "{call}");
-    assert!((7..10).contains(&completion.parse::<u64>().unwrap()), "{call}");
+    // Seven words and marks either way; and around the question, what a chat puts around one message.
+    assert_eq!(proxied.only_call(), "answer - gpt-4o 14+7 counted stop ok");
 }
 
 #[test]
