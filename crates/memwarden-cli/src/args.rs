@@ -139,6 +139,9 @@ pub enum Command {
         #[arg(long, default_value_t = 7)]
         seed: u64,
     },
+    /// What model calls cost, by what they were for
+    #[command(subcommand)]
+    Meter(MeterCommand),
     /// Serve every verb as JSON lines on stdin and stdout, bound to one credential
     Rpc,
     /// Print a completion script
@@ -385,6 +388,34 @@ pub enum EvalCommand {
         #[arg(long, value_name = "DIRECTORY")]
         encoder: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MeterCommand {
+    /// Add up the calls of a meter's file
+    #[command(after_help = "Exit codes: 0 every line was read, 1 some lines are damaged and in no sum.")]
+    Report {
+        /// File that calls were metered to
+        file: PathBuf,
+        /// What gets a row
+        #[arg(long, value_enum, default_value_t)]
+        by: MeterBy,
+        /// Print comma-separated values (RFC 4180)
+        #[arg(long, conflicts_with = "json")]
+        csv: bool,
+    },
+}
+
+/// What gets a row in a report of the meter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum MeterBy {
+    /// What calls were for
+    #[default]
+    Purpose,
+    /// The model that was asked
+    Model,
+    /// The cell of an experiment
+    Cell,
 }
 
 /// What to look for, and where it may come from.

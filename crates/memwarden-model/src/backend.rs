@@ -3,8 +3,8 @@
 use crate::call::Served;
 use crate::pace::Pace;
 use memwarden_core::model::{
-    Ability, Chat, ChatCall, EntailCall, Entailment, HiddenCall, HiddenStates, ModelError, Reply, ScoreCall,
-    Scored, Usage,
+    Ability, Chat, ChatCall, EntailCall, Entailment, HiddenCall, HiddenStates, ModelError, Purpose, Reply,
+    ScoreCall, Scored, Usage,
 };
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -55,6 +55,13 @@ pub(crate) struct Vectors {
     pub(crate) usage: Option<Usage>,
 }
 
+/// Texts to be turned into vectors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EncodeCall<'a> {
+    pub(crate) purpose: &'a Purpose,
+    pub(crate) texts: &'a [&'a str],
+}
+
 /// A model. It implements what it can.
 pub(crate) trait Backend: Send + Sync + fmt::Debug {
     fn model(&self) -> &str;
@@ -72,7 +79,7 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug {
         Attempt::unsupported(self.model(), Ability::Chat)
     }
 
-    fn embed(&self, _texts: &[&str], _pace: &dyn Pace) -> Attempt<Vectors> {
+    fn embed(&self, _call: &EncodeCall<'_>, _pace: &dyn Pace) -> Attempt<Vectors> {
         Attempt::unsupported(self.model(), Ability::Encode)
     }
 

@@ -6,7 +6,7 @@
 //!
 //! One JSON object a line: `{"v": 1, "key", "model", "ability", "reply": {...}}`. It holds replies, and neither prompts nor keys.
 
-use crate::backend::{Attempt, Backend, Vectors};
+use crate::backend::{Attempt, Backend, EncodeCall, Vectors};
 use crate::call::Served;
 use crate::pace::Pace;
 use base64::Engine as _;
@@ -119,12 +119,12 @@ impl Backend for Recorder {
         self.keep(Ability::Chat, key, self.inner.chat(call, pace), Spelled::reply)
     }
 
-    fn embed(&self, texts: &[&str], pace: &dyn Pace) -> Attempt<Vectors> {
-        let key = texts_key(self.model(), Ability::Encode, texts);
+    fn embed(&self, call: &EncodeCall<'_>, pace: &dyn Pace) -> Attempt<Vectors> {
+        let key = texts_key(self.model(), Ability::Encode, call.texts);
         self.keep(
             Ability::Encode,
             key,
-            self.inner.embed(texts, pace),
+            self.inner.embed(call, pace),
             Spelled::vectors,
         )
     }
@@ -235,9 +235,15 @@ impl Backend for Replayer {
         )
     }
 
-    fn embed(&self, texts: &[&str], pace: &dyn Pace) -> Attempt<Vectors> {
-        let key = texts_key(&self.model, Ability::Encode, texts);
-        self.play(Ability::Encode, "embedding", &key, pace, Spelled::into_vectors)
+    fn embed(&self, call: &EncodeCall<'_>, pace: &dyn Pace) -> Attempt<Vectors> {
+        let key = texts_key(&self.model, Ability::Encode, call.texts);
+        self.play(
+            Ability::Encode,
+            call.purpose.as_str(),
+            &key,
+            pace,
+            Spelled::into_vectors,
+        )
     }
 
     fn score(&self, call: &ScoreCall<'_>, pace: &dyn Pace) -> Attempt<Scored> {

@@ -3,7 +3,7 @@
 //! A reply that was cut off, is empty or fails its schema was paid for and is entered as what it is; it is asked for
 //! again a bounded number of times, each time as a call of its own.
 
-use crate::backend::{Attempt, Backend, Foreign, Vectors};
+use crate::backend::{Attempt, Backend, EncodeCall, Foreign, Vectors};
 use crate::call::{Call, Outcome, Served};
 use crate::cassette::{CassetteError, Recorder, Replayer};
 use crate::endpoint::{Endpoint, EndpointConfig};
@@ -274,7 +274,8 @@ impl Metered {
     }
 
     fn embed(&self, purpose: &Purpose, texts: &[&str]) -> Result<Vectors, ModelError> {
-        let ask = || self.backend.embed(texts, self.pace.as_ref());
+        let call = EncodeCall { purpose, texts };
+        let ask = || self.backend.embed(&call, self.pace.as_ref());
         self.weigh(Ability::Encode, purpose, texts, ask, |given| &mut given.usage)
     }
 

@@ -13,7 +13,7 @@ mod wire;
 
 pub use config::{ApiKey, Delivery, EndpointConfig, JsonMode, KeyError};
 
-use crate::backend::{Attempt, Backend, Vectors};
+use crate::backend::{Attempt, Backend, EncodeCall, Vectors};
 use crate::pace::Pace;
 use gate::Gate;
 use http::{Answer, Http};
@@ -144,11 +144,11 @@ impl Backend for Endpoint {
         })
     }
 
-    fn embed(&self, texts: &[&str], pace: &dyn Pace) -> Attempt<Vectors> {
-        let body = wire::embedding_request(&self.config, texts);
+    fn embed(&self, call: &EncodeCall<'_>, pace: &dyn Pace) -> Attempt<Vectors> {
+        let body = wire::embedding_request(&self.config, call.texts);
         self.ask("embeddings", &body, pace, |answer| {
             let bytes = answer.read_whole()?;
-            wire::vectors(&bytes, texts.len()).map_err(|reason| self.malformed(&reason))
+            wire::vectors(&bytes, call.texts.len()).map_err(|reason| self.malformed(&reason))
         })
     }
 }
