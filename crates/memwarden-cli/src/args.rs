@@ -143,6 +143,9 @@ pub enum Command {
     },
     /// Stand between programs and a model's endpoint and meter every call by its purpose
     Proxy(ProxyArgs),
+    /// What model calls cost, by what they were for
+    #[command(subcommand)]
+    Meter(MeterCommand),
     /// Serve every verb as JSON lines on stdin and stdout, bound to one credential
     Rpc,
     /// Print a completion script
@@ -413,6 +416,34 @@ pub enum EvalCommand {
         #[arg(long, value_name = "DIRECTORY")]
         encoder: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MeterCommand {
+    /// Add up the calls of a meter's file
+    #[command(after_help = "Exit codes: 0 every line was read, 1 some lines are damaged and in no sum.")]
+    Report {
+        /// File that calls were metered to
+        file: PathBuf,
+        /// What gets a row
+        #[arg(long, value_enum, default_value_t)]
+        by: MeterBy,
+        /// Print comma-separated values (RFC 4180)
+        #[arg(long, conflicts_with = "json")]
+        csv: bool,
+    },
+}
+
+/// What gets a row in a report of the meter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum MeterBy {
+    /// What calls were for
+    #[default]
+    Purpose,
+    /// The model that was asked
+    Model,
+    /// The cell of an experiment
+    Cell,
 }
 
 /// What to look for, and where it may come from.

@@ -5,6 +5,7 @@ mod eval;
 mod gate;
 mod ledger;
 mod memory;
+mod meter;
 mod owner;
 mod policy;
 mod proxy;
@@ -57,6 +58,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Policy(command) => policy::run(global, command),
         Command::Demo { report, seed } => demo::run(global, report, *seed),
         Command::Proxy(args) => proxy::run(global, args),
+        Command::Meter(command) => meter::run(global, command),
         Command::Rpc => rpc::run(global, Role::Agent),
         Command::Completions { shell } => {
             let mut script = Vec::new();

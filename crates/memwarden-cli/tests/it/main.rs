@@ -18,6 +18,8 @@ mod imported;
 #[cfg(test)]
 mod lines;
 #[cfg(test)]
+mod metered;
+#[cfg(test)]
 mod owner;
 #[cfg(test)]
 mod policies;
