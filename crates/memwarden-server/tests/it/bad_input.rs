@@ -86,7 +86,9 @@ fn a_stream_that_is_cut_is_cut_for_the_client_and_counted_as_cut() {
         let endpoint = Endpoint::doing(once(steps));
         let proxied = Proxied::before(endpoint.address);
         let answer = proxied.post(CALL, &[], CHAT);
-        assert_eq!((answer.status(), answer.text(), answer.end), (200, PIECE, End::Cut), "{how}");
+        // Every byte that came is passed on, also of the piece that did not come whole.
+        assert!(answer.text().starts_with(PIECE), "{how}: {}", answer.text());
+        assert_eq!((answer.status(), answer.end), (200, End::Cut), "{how}");
         let call = proxied.only_call();
         assert!(call.ends_with(" cut"), "{how}: {call}");
     }
