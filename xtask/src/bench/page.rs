@@ -7,7 +7,12 @@ use comfy_table::{Table, TableStyle};
 use miette::{Context as _, IntoDiagnostic as _, Result};
 use std::path::Path;
 
-const HEADER: [&str; 4] = ["what", "ours: min / median / max", "other side", "ratio, share or difference"];
+const HEADER: [&str; 4] = [
+    "what",
+    "ours: min / median / max",
+    "other side",
+    "ratio, share or difference",
+];
 
 /// The table for the terminal.
 pub(super) fn table(figures: &[Figure]) -> Table {

@@ -106,10 +106,16 @@ impl Client {
     /// Milliseconds from the first byte that is sent to the last one that comes.
     fn call(&mut self) -> Result<f64> {
         let started = Instant::now();
-        self.connection.get_mut().write_all(&self.request).into_diagnostic()?;
+        self.connection
+            .get_mut()
+            .write_all(&self.request)
+            .into_diagnostic()?;
         let head = head(&mut self.connection)?;
         if !head.starts_with("http/1.1 200") {
-            bail!("the call was answered with `{}`", head.lines().next().unwrap_or_default());
+            bail!(
+                "the call was answered with `{}`",
+                head.lines().next().unwrap_or_default()
+            );
         }
         match length(&head) {
             Some(length) => skip(&mut self.connection, length)?,
@@ -152,7 +158,9 @@ fn answer(stream: TcpStream) -> Result<()> {
         whole.len()
     );
     let chunk = |data: &str| format!("{:x}\r\n{data}\r\n", data.len());
-    let piece = chunk("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Oslo\"},\"finish_reason\":null}]}\n\n");
+    let piece = chunk(
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Oslo\"},\"finish_reason\":null}]}\n\n",
+    );
     let last = format!("data: {{\"choices\":[],{USAGE}}}\n\ndata: [DONE]\n\n");
     let last = format!("{}0\r\n\r\n", chunk(&last));
     let mut connection = BufReader::new(stream);
@@ -162,7 +170,8 @@ fn answer(stream: TcpStream) -> Result<()> {
         connection.read_exact(&mut body).into_diagnostic()?;
         let out = connection.get_mut();
         if body.windows(13).any(|window| window == b"\"stream\":true") {
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
             out.write_all(head.as_bytes()).into_diagnostic()?;
             for _ in 0..PIECES {
                 out.write_all(piece.as_bytes()).into_diagnostic()?;

@@ -8,7 +8,8 @@ use crate::failure::Failure;
 #[cfg(not(feature = "server"))]
 pub(super) fn run(_: &Global, _: &ProxyArgs) -> Result<Outcome, Failure> {
     Err(Failure::Input(
-        "this build has no proxy; build it with `cargo build --release -p memwarden-cli --features server`".to_owned(),
+        "this build has no proxy; build it with `cargo build --release -p memwarden-cli --features server`"
+            .to_owned(),
     ))
 }
 

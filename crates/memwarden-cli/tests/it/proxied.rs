@@ -22,8 +22,14 @@ fn bad_input_is_named_before_a_port_is_taken() {
     let right = "http://127.0.0.1:9";
     for (arguments, named) in [
         (vec!["--upstream", "ftp://127.0.0.1"], "`ftp://127.0.0.1`"),
-        (vec!["--upstream", right, "--prices", &prices], "in line 3 and in line 7"),
-        (vec!["--upstream", right, "--default-purpose", "two words"], "two words"),
+        (
+            vec!["--upstream", right, "--prices", &prices],
+            "in line 3 and in line 7",
+        ),
+        (
+            vec!["--upstream", right, "--default-purpose", "two words"],
+            "two words",
+        ),
         (vec!["--upstream", right, "--listen", "nowhere"], "nowhere"),
     ] {
         let message = store.refused(&[&["proxy"], arguments.as_slice()].concat(), 2, "bad_input");

@@ -125,7 +125,11 @@ impl Account {
             usage: self.usage(error),
             outcome: error.map_or(Outcome::Whole, |name| Outcome::Failed(name.to_owned())),
             status: self.status.map(|status| status.as_u16()),
-            finish: self.seen.as_ref().and_then(|seen| seen.finish.as_deref()).map(Finish::from_word),
+            finish: self
+                .seen
+                .as_ref()
+                .and_then(|seen| seen.finish.as_deref())
+                .map(Finish::from_word),
             retries: 0,
             waiting: Duration::ZERO,
             serving: self.sent.elapsed(),
@@ -179,7 +183,11 @@ impl Account {
         if matches!(error, Some("malformed" | "too-large")) {
             return None;
         }
-        let Prompt { texts, messages, tokens } = asked::prompt(self.route, &self.body);
+        let Prompt {
+            texts,
+            messages,
+            tokens,
+        } = asked::prompt(self.route, &self.body);
         let framing = match self.route {
             Route::Chat => PER_MESSAGE * messages + PER_REPLY,
             Route::Embeddings => 0,

@@ -32,7 +32,9 @@ pub(super) fn model(body: &[u8]) -> Result<String, Problem> {
         return Err(Problem::Json("`model` is empty; expected a name".to_owned()));
     }
     if named.model.len() > LONGEST_MODEL {
-        return Err(Problem::Json(format!("`model` is longer than {LONGEST_MODEL} bytes")));
+        return Err(Problem::Json(format!(
+            "`model` is longer than {LONGEST_MODEL} bytes"
+        )));
     }
     Ok(named.model)
 }
@@ -56,7 +58,12 @@ pub(super) fn prompt(route: Route, body: &[u8]) -> Prompt {
     };
     match route {
         Route::Chat => {
-            for message in body.get("messages").and_then(Value::as_array).into_iter().flatten() {
+            for message in body
+                .get("messages")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 prompt.texts.extend(message_texts(message));
                 prompt.messages += 1;
             }
@@ -88,8 +95,15 @@ pub(super) fn message_texts(message: &Value) -> Vec<String> {
     for name in ["refusal", "reasoning_content"] {
         texts.extend(message.get(name).and_then(Value::as_str).map(str::to_owned));
     }
-    let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-    for function in calls.filter_map(|call| call.get("function")).chain(message.get("function_call")) {
+    let calls = message
+        .get("tool_calls")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    for function in calls
+        .filter_map(|call| call.get("function"))
+        .chain(message.get("function_call"))
+    {
         for name in ["name", "arguments"] {
             texts.extend(function.get(name).and_then(Value::as_str).map(str::to_owned));
         }
@@ -113,7 +127,14 @@ mod tests {
     #[test]
     fn a_body_that_cannot_be_accounted_for_is_refused() {
         assert_eq!(model(br#"{"model":"m","new":[1]}"#).unwrap(), "m");
-        for body in ["", "[]", "{}", r#"{"model":1}"#, r#"{"model":""}"#, r#"{"model":"a","model":"b"}"#] {
+        for body in [
+            "",
+            "[]",
+            "{}",
+            r#"{"model":1}"#,
+            r#"{"model":""}"#,
+            r#"{"model":"a","model":"b"}"#,
+        ] {
             assert_eq!(model(body.as_bytes()).unwrap_err().code(), "bad_body", "{body}");
         }
     }

@@ -61,7 +61,8 @@ impl Events {
             if self.has_data {
                 self.data.push(b'\n');
             }
-            self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            self.data
+                .extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
             self.has_data = true;
         }
     }
@@ -71,7 +72,8 @@ impl Events {
 mod tests {
     use super::*;
 
-    const STREAM: &str = ": hello\r\ndata: {\"a\":1}\r\n\r\nevent: x\ndata:one\ndata: two\n\n\n\ndata: [DONE]\r\rdata: cut";
+    const STREAM: &str =
+        ": hello\r\ndata: {\"a\":1}\r\n\r\nevent: x\ndata:one\ndata: two\n\n\n\ndata: [DONE]\r\rdata: cut";
 
     fn read(pieces: &[&[u8]]) -> Vec<String> {
         let (mut events, mut seen) = (Events::default(), Vec::new());

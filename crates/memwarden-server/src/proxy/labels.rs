@@ -42,7 +42,9 @@ where
     T: FromStr<Err: std::fmt::Display>,
 {
     let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
     let text = String::from_utf8_lossy(value.as_bytes());
     if let Some(second) = values.next() {
         let second = String::from_utf8_lossy(second.as_bytes());
@@ -98,7 +100,10 @@ mod tests {
     fn a_purpose_comes_from_the_header_or_the_path_and_is_one() {
         let extract = [(PURPOSE_HEADER, "extract")];
         assert_eq!(purpose(&extract, None), Ok("extract".to_owned()));
-        assert_eq!(purpose(&[], Some("defense:rerank")), Ok("defense:rerank".to_owned()));
+        assert_eq!(
+            purpose(&[], Some("defense:rerank")),
+            Ok("defense:rerank".to_owned())
+        );
         assert_eq!(purpose(&extract, Some("extract")), Ok("extract".to_owned()));
         assert_eq!(purpose(&extract, Some("answer")), Err("two_labels"));
         let twice = [(PURPOSE_HEADER, "extract"), (PURPOSE_HEADER, "answer")];
@@ -115,7 +120,12 @@ mod tests {
             Err("bad_label")
         );
         let default = "other".parse().unwrap();
-        let labels = read(&headers(&[(CELL_HEADER, "rerank/conv-26/2")]), None, Some(&default)).unwrap();
+        let labels = read(
+            &headers(&[(CELL_HEADER, "rerank/conv-26/2")]),
+            None,
+            Some(&default),
+        )
+        .unwrap();
         assert_eq!(labels.purpose, default);
         assert_eq!(labels.cell.unwrap().as_str(), "rerank/conv-26/2");
     }

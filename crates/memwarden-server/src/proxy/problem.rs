@@ -28,7 +28,9 @@ pub(super) enum Problem {
         given: String,
         why: String,
     },
-    #[error("no route `{0}`; the proxy has /v1/chat/completions, /v1/embeddings and /v1/models, also below /purpose/NAME")]
+    #[error(
+        "no route `{0}`; the proxy has /v1/chat/completions, /v1/embeddings and /v1/models, also below /purpose/NAME"
+    )]
     Route(String),
     #[error("`{method}` is not served here; expected {expected}")]
     Method { method: String, expected: http::Method },
@@ -51,9 +53,11 @@ pub(super) enum Problem {
 impl Problem {
     const fn status(&self) -> StatusCode {
         match self {
-            Self::NoPurpose | Self::TwoLabels { .. } | Self::Label { .. } | Self::Unread(_) | Self::Json(_) => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::NoPurpose
+            | Self::TwoLabels { .. }
+            | Self::Label { .. }
+            | Self::Unread(_)
+            | Self::Json(_) => StatusCode::BAD_REQUEST,
             Self::Route(_) => StatusCode::NOT_FOUND,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,

@@ -38,7 +38,11 @@ pub(super) struct CutOff;
 
 impl Relay {
     /// Starts to pass on `body`.
-    pub(super) fn start(body: Incoming, account: Option<Account>, silence: Duration) -> Self {
+    pub(super) fn start(body: Incoming, mut account: Option<Account>, silence: Duration) -> Self {
+        if let Some(account) = account.as_mut().filter(|_| body.is_end_stream()) {
+            // Nobody asks for a body of no bytes: it would look as if the client had left.
+            account.close_in_place(End::Came);
+        }
         let (out, passed) = mpsc::channel(WAITING);
         tokio::spawn(pass(body, out, account, silence));
         Self {

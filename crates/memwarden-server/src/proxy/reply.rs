@@ -196,7 +196,10 @@ mod tests {
             "usage":{"prompt_tokens":3,"completion_tokens":1}}"#;
         let (seen, fault) = seen(Route::Chat, Delivery::Whole, body);
         assert_eq!(fault, None);
-        assert_eq!((seen.usage, seen.finish.as_deref(), seen.text.as_str()), (Some((3, 1)), Some("stop"), "hi"));
+        assert_eq!(
+            (seen.usage, seen.finish.as_deref(), seen.text.as_str()),
+            (Some((3, 1)), Some("stop"), "hi")
+        );
     }
 
     #[test]
@@ -209,24 +212,30 @@ mod tests {
     #[test]
     fn a_reply_that_is_none_is_named() {
         let fault = |route, delivery, body: &str| seen(route, delivery, body).1;
-        assert_eq!(fault(Route::Chat, Delivery::Whole, "<html>"), Some(Fault::Malformed));
-        assert_eq!(fault(Route::Chat, Delivery::Whole, r#"{"data":[]}"#), Some(Fault::Malformed));
+        assert_eq!(
+            fault(Route::Chat, Delivery::Whole, "<html>"),
+            Some(Fault::Malformed)
+        );
+        assert_eq!(
+            fault(Route::Chat, Delivery::Whole, r#"{"data":[]}"#),
+            Some(Fault::Malformed)
+        );
         let long = format!(r#"{{"choices":[],"x":"{}"}}"#, "x".repeat(2_000));
         assert_eq!(fault(Route::Chat, Delivery::Whole, &long), Some(Fault::TooLarge));
         let stream = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
         assert_eq!(fault(Route::Chat, Delivery::Stream, stream), Some(Fault::Cut));
         let failed = "data: {\"error\":{\"message\":\"overloaded\"}}\n\ndata: [DONE]\n\n";
-        assert_eq!(
-            fault(Route::Chat, Delivery::Stream, failed),
-            Some(Fault::Failed)
-        );
+        assert_eq!(fault(Route::Chat, Delivery::Stream, failed), Some(Fault::Failed));
     }
 
     #[test]
     fn a_stream_is_whole_when_it_says_so() {
         let finished = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
         let (read, fault) = seen(Route::Chat, Delivery::Stream, finished);
-        assert_eq!((read.finish.as_deref(), read.is_done(), fault), (Some("length"), false, None));
+        assert_eq!(
+            (read.finish.as_deref(), read.is_done(), fault),
+            (Some("length"), false, None)
+        );
         let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
         let (read, fault) = seen(Route::Chat, Delivery::Stream, usage);
         assert_eq!((read.usage, read.is_done(), fault), (Some((5, 2)), true, None));

@@ -35,13 +35,17 @@ pub struct Upstream {
 #[non_exhaustive]
 pub enum UpstreamError {
     /// It is no address.
-    #[error("`upstream`: `{given}` is no address; expected `http://HOST[:PORT]` or `https://…`, with or without `/v1`")]
+    #[error(
+        "`upstream`: `{given}` is no address; expected `http://HOST[:PORT]` or `https://…`, with or without `/v1`"
+    )]
     Address {
         /// What was given.
         given: String,
     },
     /// It holds a name or password, which would be shown wherever the address is. They are not repeated here.
-    #[error("`upstream` holds a user name or password; keys travel in the client's own `authorization` header")]
+    #[error(
+        "`upstream` holds a user name or password; keys travel in the client's own `authorization` header"
+    )]
     Secret,
     /// It has a query.
     #[error("`upstream`: `{given}` has a query; calls bring their own")]
@@ -67,10 +71,14 @@ impl Upstream {
         if given.contains('@') {
             return Err(UpstreamError::Secret);
         }
-        let address = || UpstreamError::Address { given: given.to_owned() };
+        let address = || UpstreamError::Address {
+            given: given.to_owned(),
+        };
         let uri = Uri::from_str(given).map_err(|_| address())?;
         if uri.query().is_some() {
-            return Err(UpstreamError::Query { given: given.to_owned() });
+            return Err(UpstreamError::Query {
+                given: given.to_owned(),
+            });
         }
         let parts = uri.into_parts();
         let scheme = parts

@@ -14,7 +14,10 @@ fn an_endpoint_that_is_down_is_a_502_with_a_name() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let proxied = Proxied::before(nobody);
     let answer = proxied.post(CALL, &[], CHAT);
-    assert_eq!((answer.status(), answer.code().as_str()), (502, "upstream_unreachable"));
+    assert_eq!(
+        (answer.status(), answer.code().as_str()),
+        (502, "upstream_unreachable")
+    );
     assert!(answer.text().contains(&nobody.to_string()), "{}", answer.text());
     assert!(proxied.only_call().ends_with(" unreachable"));
 }
@@ -25,7 +28,11 @@ fn an_endpoint_that_hangs_up_is_a_502_with_a_name() {
         let endpoint = Endpoint::answering(bytes);
         let proxied = Proxied::before(endpoint.address);
         let answer = proxied.post(CALL, &[], CHAT);
-        assert_eq!((answer.status(), answer.code().as_str()), (502, "upstream_closed"), "{bytes}");
+        assert_eq!(
+            (answer.status(), answer.code().as_str()),
+            (502, "upstream_closed"),
+            "{bytes}"
+        );
         assert!(proxied.only_call().ends_with(" unreachable"));
     }
 }
@@ -36,7 +43,10 @@ fn an_endpoint_that_says_nothing_is_a_504_with_a_name() {
     let endpoint = Endpoint::doing(once(vec![Step::Wait(wait)]));
     let proxied = Proxied::within(endpoint.address, TIGHT);
     let answer = proxied.post(CALL, &[], CHAT);
-    assert_eq!((answer.status(), answer.code().as_str()), (504, "upstream_timeout"));
+    assert_eq!(
+        (answer.status(), answer.code().as_str()),
+        (504, "upstream_timeout")
+    );
     assert!(proxied.only_call().ends_with(" timeout"));
 }
 
@@ -57,22 +67,40 @@ fn refusals_pass_in_the_endpoints_own_words() {
         let (name, value) = header.split_once(": ").unwrap();
         assert_eq!(answer.header(name), Some(value));
         endpoint.heard();
-        assert!(!endpoint.heard_more(), "the proxy does not try again: that is the client's to decide");
-        assert!(proxied.only_call().ends_with(" upstream"), "{}", proxied.only_call());
+        assert!(
+            !endpoint.heard_more(),
+            "the proxy does not try again: that is the client's to decide"
+        );
+        assert!(
+            proxied.only_call().ends_with(" upstream"),
+            "{}",
+            proxied.only_call()
+        );
     }
 }
 
 #[test]
 fn a_stream_that_is_cut_is_cut_for_the_client_and_counted_as_cut() {
     let streams: [(&str, Vec<Step>); 4] = [
-        ("between two chunks", vec![Step::Send(STREAM_HEAD.into()), Step::Send(chunk(PIECE))]),
+        (
+            "between two chunks",
+            vec![Step::Send(STREAM_HEAD.into()), Step::Send(chunk(PIECE))],
+        ),
         (
             "within a chunk",
-            vec![Step::Send(STREAM_HEAD.into()), Step::Send(chunk(PIECE)), Step::Send(b"ff\r\nda".to_vec())],
+            vec![
+                Step::Send(STREAM_HEAD.into()),
+                Step::Send(chunk(PIECE)),
+                Step::Send(b"ff\r\nda".to_vec()),
+            ],
         ),
         (
             "with a clean end that says nothing",
-            vec![Step::Send(STREAM_HEAD.into()), Step::Send(chunk(PIECE)), Step::Send(chunk(""))],
+            vec![
+                Step::Send(STREAM_HEAD.into()),
+                Step::Send(chunk(PIECE)),
+                Step::Send(chunk("")),
+            ],
         ),
         (
             "by closing a connection that has no other end",
@@ -116,7 +144,11 @@ fn a_stream_that_falls_silent_is_cut_and_does_not_hang() {
     let proxied = Proxied::within(endpoint.address, TIGHT);
     let answer = proxied.post(CALL, &[], CHAT);
     assert_eq!((answer.text(), answer.end), (PIECE, End::Cut));
-    assert!(proxied.only_call().ends_with(" timeout"), "{}", proxied.only_call());
+    assert!(
+        proxied.only_call().ends_with(" timeout"),
+        "{}",
+        proxied.only_call()
+    );
 }
 
 #[test]
@@ -136,12 +168,22 @@ fn an_error_within_a_stream_passes_and_is_counted() {
 
 #[test]
 fn a_reply_that_is_none_passes_and_is_counted_by_name() {
-    for body in ["<html>busy</html>", "", "{\"choices\":", "[]", "{\"object\":\"list\"}"] {
+    for body in [
+        "<html>busy</html>",
+        "",
+        "{\"choices\":",
+        "[]",
+        "{\"object\":\"list\"}",
+    ] {
         let endpoint = Endpoint::answering(response("200 OK", &[], body));
         let proxied = Proxied::before(endpoint.address);
         let answer = proxied.post(CALL, &[], CHAT);
         assert_eq!((answer.status(), answer.text()), (200, body));
-        assert!(proxied.only_call().ends_with(" malformed"), "{body}: {}", proxied.only_call());
+        assert!(
+            proxied.only_call().ends_with(" malformed"),
+            "{body}: {}",
+            proxied.only_call()
+        );
     }
 }
 
@@ -184,8 +226,22 @@ fn a_request_that_cannot_be_accounted_for_is_refused_and_goes_nowhere() {
     let cases: [(&str, &str, &[&str], &str, u16, &str); 10] = [
         ("POST", plain, &[], CHAT, 400, "missing_purpose"),
         ("POST", plain, &["x-memwarden-purpose:"], CHAT, 400, "bad_label"),
-        ("POST", plain, &["x-memwarden-purpose: two words"], CHAT, 400, "bad_label"),
-        ("POST", CALL, &["x-memwarden-purpose: judge"], CHAT, 400, "two_labels"),
+        (
+            "POST",
+            plain,
+            &["x-memwarden-purpose: two words"],
+            CHAT,
+            400,
+            "bad_label",
+        ),
+        (
+            "POST",
+            CALL,
+            &["x-memwarden-purpose: judge"],
+            CHAT,
+            400,
+            "two_labels",
+        ),
         ("POST", CALL, &[], "{", 400, "bad_body"),
         ("POST", CALL, &[], "{\"messages\":[]}", 400, "bad_body"),
         ("POST", CALL, &[], "", 400, "bad_body"),
@@ -195,7 +251,11 @@ fn a_request_that_cannot_be_accounted_for_is_refused_and_goes_nowhere() {
     ];
     for (method, path, headers, body, status, code) in cases {
         let answer = proxied.send(method, path, headers, body);
-        assert_eq!((answer.status(), answer.code().as_str()), (status, code), "{method} {path} {headers:?}");
+        assert_eq!(
+            (answer.status(), answer.code().as_str()),
+            (status, code),
+            "{method} {path} {headers:?}"
+        );
     }
     assert!(!endpoint.heard_more());
     assert!(proxied.calls().is_empty());

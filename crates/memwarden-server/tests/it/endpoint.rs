@@ -58,7 +58,9 @@ fn serve(
     steps: &(impl Fn(&Message) -> Vec<Step> + ?Sized),
     said: &Sender<Message>,
 ) {
-    let Some(request) = connection.message() else { return };
+    let Some(request) = connection.message() else {
+        return;
+    };
     let steps = steps(&request);
     // Nobody may be listening.
     let _ = said.send(request);

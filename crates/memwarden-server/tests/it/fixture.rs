@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A chat that any endpoint would take.
-pub const CHAT: &str = r#"{"model":"toy","messages":[{"role":"user","content":"what is the capital of Norway"}]}"#;
+pub const CHAT: &str =
+    r#"{"model":"toy","messages":[{"role":"user","content":"what is the capital of Norway"}]}"#;
 /// An embedding.
 pub const EMBED: &str = r#"{"model":"toy-embed","input":["one two","three"]}"#;
 

@@ -24,7 +24,10 @@ fn a_chat_passes_untouched_and_is_metered_under_its_purpose() {
     assert_eq!((answer.status(), answer.text()), (200, REPLY));
     assert_eq!(answer.header("x-request-id"), Some("r-1"));
     assert_eq!(answer.header("x-new"), Some("a"));
-    assert_eq!(answer.header("content-length"), Some(REPLY.len().to_string().as_str()));
+    assert_eq!(
+        answer.header("content-length"),
+        Some(REPLY.len().to_string().as_str())
+    );
 
     let heard = endpoint.heard();
     assert_eq!(heard.line, "POST /v1/chat/completions?api-version=7 HTTP/1.1");
@@ -32,7 +35,12 @@ fn a_chat_passes_untouched_and_is_metered_under_its_purpose() {
     assert_eq!(heard.header("authorization"), Some("Bearer hush-hush"));
     assert_eq!(heard.header("x-tomorrow"), Some("1"));
     assert_eq!(heard.header("host"), Some(endpoint.address.to_string().as_str()));
-    assert!(heard.headers.iter().all(|(name, _)| !name.contains("memwarden") && name != "x-hop"));
+    assert!(
+        heard
+            .headers
+            .iter()
+            .all(|(name, _)| !name.contains("memwarden") && name != "x-hop")
+    );
 
     let calls = proxied.calls();
     assert_eq!(
@@ -40,7 +48,10 @@ fn a_chat_passes_untouched_and_is_metered_under_its_purpose() {
         ["extract rerank/conv-26/2 toy 11+2 provider stop ok"],
         "one call, one line"
     );
-    assert!(!proxied.meter_file().contains("hush-hush"), "keys are nobody's business");
+    assert!(
+        !proxied.meter_file().contains("hush-hush"),
+        "keys are nobody's business"
+    );
 }
 
 #[test]
@@ -51,7 +62,10 @@ fn a_purpose_may_stand_in_the_path() {
         r#"{"data":[{"embedding":[0.5]}],"usage":{"prompt_tokens":4,"total_tokens":4}}"#,
     ));
     let proxied = Proxied::before(endpoint.address);
-    for path in ["/purpose/defense:rerank/v1/embeddings", "/purpose/defense%3Arerank/v1/embeddings"] {
+    for path in [
+        "/purpose/defense:rerank/v1/embeddings",
+        "/purpose/defense%3Arerank/v1/embeddings",
+    ] {
         assert_eq!(proxied.post(path, &[], EMBED).status(), 200);
         assert_eq!(endpoint.heard().line, "POST /v1/embeddings HTTP/1.1");
     }
@@ -90,23 +104,38 @@ fn a_stream_passes_piece_by_piece() {
     ]));
     let proxied = Proxied::before(endpoint.address);
     let mut client = Connection::to(proxied.address);
-    proxied.write(&mut client, "POST", "/purpose/answer/v1/chat/completions", &[], CHAT);
+    proxied.write(
+        &mut client,
+        "POST",
+        "/purpose/answer/v1/chat/completions",
+        &[],
+        CHAT,
+    );
     let head = client.head().unwrap();
-    assert_eq!(head.header("content-type"), Some("text/event-stream; charset=utf-8"));
+    assert_eq!(
+        head.header("content-type"),
+        Some("text/event-stream; charset=utf-8")
+    );
     // The endpoint sends the rest only now that the beginning is here.
     assert_eq!(client.chunk(), Ok(Some(first.into())));
     go.send(()).unwrap();
     assert_eq!(client.chunk(), Ok(Some(last.into())));
-    assert_eq!(proxied.calls(), ["answer - toy 9+3 provider stop ok"], "in the meter before its end");
+    assert_eq!(
+        proxied.calls(),
+        ["answer - toy 9+3 provider stop ok"],
+        "in the meter before its end"
+    );
     assert_eq!(client.chunk(), Ok(None));
 }
 
 #[test]
 fn what_the_endpoint_does_not_count_is_counted_and_marked() {
-    let body = r#"{"choices":[{"message":{"content":"The capital of Norway is Oslo."},"finish_reason":"stop"}]}"#;
+    let body =
+        r#"{"choices":[{"message":{"content":"The capital of Norway is Oslo."},"finish_reason":"stop"}]}"#;
     let endpoint = Endpoint::answering(response("200 OK", &[], body));
     let proxied = Proxied::before(endpoint.address);
-    let asked = r#"{"model":"gpt-4o","messages":[{"role":"user","content":"What is the capital of Norway?"}]}"#;
+    let asked =
+        r#"{"model":"gpt-4o","messages":[{"role":"user","content":"What is the capital of Norway?"}]}"#;
     proxied.post("/purpose/answer/v1/chat/completions", &[], asked);
     // Seven words and marks either way; and around the question, what a chat puts around one message.
     assert_eq!(proxied.only_call(), "answer - gpt-4o 14+7 counted stop ok");
@@ -121,7 +150,13 @@ fn a_stop_lets_open_calls_end() {
     ]));
     let mut proxied = Proxied::before(endpoint.address);
     let mut client = Connection::to(proxied.address);
-    proxied.write(&mut client, "POST", "/purpose/answer/v1/chat/completions", &[], CHAT);
+    proxied.write(
+        &mut client,
+        "POST",
+        "/purpose/answer/v1/chat/completions",
+        &[],
+        CHAT,
+    );
     endpoint.heard();
     proxied.stop();
     go.send(()).unwrap();

@@ -125,7 +125,11 @@ impl Connection {
         let mut body = Vec::new();
         // A reset is a cut like any other; what came before it counts.
         let _ = self.reader.by_ref().take(length as u64).read_to_end(&mut body);
-        let end = if body.len() == length { End::Whole } else { End::Cut };
+        let end = if body.len() == length {
+            End::Whole
+        } else {
+            End::Cut
+        };
         (body, end)
     }
 
