@@ -218,12 +218,15 @@ fn a_reply_of_fifty_megabytes_passes_whole_and_is_counted_as_unread() {
     assert!(proxied.only_call().ends_with(" too-large"));
 }
 
+/// Method, path, headers and body; status and code of the answer.
+type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, u16, &'a str);
+
 #[test]
 fn a_request_that_cannot_be_accounted_for_is_refused_and_goes_nowhere() {
     let endpoint = Endpoint::answering(response("200 OK", &[], "{}"));
     let proxied = Proxied::before(endpoint.address);
     let plain = "/v1/chat/completions";
-    let cases: [(&str, &str, &[&str], &str, u16, &str); 10] = [
+    let cases: [Case<'_>; 10] = [
         ("POST", plain, &[], CHAT, 400, "missing_purpose"),
         ("POST", plain, &["x-memwarden-purpose:"], CHAT, 400, "bad_label"),
         (
