@@ -132,13 +132,12 @@ fn read(messages: &[Message]) -> (&str, Vec<&str>) {
             .map(str::trim)
             .filter(|line| !line.is_empty())
         {
+            let is_item = line.starts_with("- ") || line.starts_with("* ");
             if line.starts_with("<<<end of memory") {
                 inside = false;
             } else if line.starts_with("<<<memory") {
                 inside = true;
-            } else if inside && !line.starts_with("[memory ") {
-                memory.push(line);
-            } else if !inside && (line.starts_with("- ") || line.starts_with("* ")) {
+            } else if (inside && !line.starts_with("[memory ")) || (!inside && is_item) {
                 memory.push(line);
             } else if !inside && message.speaker == Speaker::User {
                 question = line;

@@ -100,12 +100,12 @@ pub enum ModelError {
         /// What it lacks.
         ability: Ability,
     },
-    /// The endpoint answered with an error.
+    /// The endpoint refused, failed, or sent the request elsewhere.
     #[error("the endpoint of `{model}` answered {status}: {reason}")]
     Upstream {
         /// The model.
         model: String,
-        /// The HTTP status, 400 to 599.
+        /// The HTTP status, 300 to 599.
         status: u16,
         /// What it said, shortened.
         reason: String,
