@@ -1,8 +1,10 @@
 //! The command line: every verb, flag and default, and nothing that runs.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use memwarden::core::model::Purpose;
 use memwarden::core::{ContextId, PrincipalId};
 use memwarden::{Kind, Namespace, RecordId, Role, TraceType};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Keeps an LLM agent's long-term memory honest.
@@ -139,10 +141,39 @@ pub enum Command {
         #[arg(long, default_value_t = 7)]
         seed: u64,
     },
+    /// Stand between programs and a model's endpoint and meter every call by its purpose
+    Proxy(ProxyArgs),
+    /// What model calls cost, by what they were for
+    #[command(subcommand)]
+    Meter(MeterCommand),
     /// Serve every verb as JSON lines on stdin and stdout, bound to one credential
     Rpc,
     /// Print a completion script
     Completions { shell: clap_complete::Shell },
+}
+
+/// Where to listen, where calls go, and what is written of them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints its address as its first line, and then serves /v1/chat/completions, /v1/embeddings and /v1/models until SIGINT
+or SIGTERM. A call says what it is for in the header `x-memwarden-purpose`, or in its base address:
+http://ADDRESS/purpose/NAME/v1. Keys stay in the client's own `authorization` header; they are passed on and kept nowhere.")]
+pub struct ProxyArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// OpenAI-compatible endpoint, with or without /v1
+    #[arg(long, value_name = "URL")]
+    pub upstream: String,
+    /// Append each call to this file, for `memwarden meter report`
+    #[arg(long, value_name = "FILE")]
+    pub meter: Option<PathBuf>,
+    /// Prices of models, TOML; without it every cost is unknown
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
+    /// What a call counts as that names no purpose [default: it is refused]
+    #[arg(long, value_name = "NAME")]
+    pub default_purpose: Option<Purpose>,
 }
 
 /// What to scan, under which policy, and how to report it.
@@ -385,6 +416,34 @@ pub enum EvalCommand {
         #[arg(long, value_name = "DIRECTORY")]
         encoder: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MeterCommand {
+    /// Add up the calls of a meter's file
+    #[command(after_help = "Exit codes: 0 every line was read, 1 some lines are damaged and in no sum.")]
+    Report {
+        /// File that calls were metered to
+        file: PathBuf,
+        /// What gets a row
+        #[arg(long, value_enum, default_value_t)]
+        by: MeterBy,
+        /// Print comma-separated values (RFC 4180)
+        #[arg(long, conflicts_with = "json")]
+        csv: bool,
+    },
+}
+
+/// What gets a row in a report of the meter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum MeterBy {
+    /// What calls were for
+    #[default]
+    Purpose,
+    /// The model that was asked
+    Model,
+    /// The cell of an experiment
+    Cell,
 }
 
 /// What to look for, and where it may come from.

@@ -2,7 +2,8 @@
 //!
 //! Everything here is data and pure functions: no I/O, no clock, no randomness, no async runtime
 //! (invariant 1 of `ARCHITECTURE.md`). Callers bring time as a [`Timestamp`], randomness as a [`Salt`]
-//! or an id, storage through the traits of [`log`], and vectors through [`encode::Encode`].
+//! or an id, storage through the traits of [`log`], vectors through [`encode::Encode`], and
+//! language models through the traits of [`model`].
 //!
 //! Reading order: [`Entry`] is what a caller wants remembered; [`Record`] is what the store keeps of it;
 //! [`Leaf`] is what the log says about it; [`Replay`] is what a verified log says now.
@@ -19,6 +20,7 @@ mod gate_payload;
 mod id;
 mod leaf;
 pub mod log;
+pub mod model;
 mod name;
 mod origin;
 mod params;

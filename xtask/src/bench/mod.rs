@@ -9,6 +9,7 @@ mod gate;
 mod machine;
 mod measure;
 mod page;
+mod proxy;
 mod reads;
 mod recall;
 mod scale;
@@ -70,6 +71,8 @@ enum Part {
     Scale,
     /// Screening by the default preset; needs no store
     Screen,
+    /// Calls through the metering proxy; needs no store
+    Proxy,
 }
 
 /// What all parts work with.
@@ -97,6 +100,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
     if wants(Part::Screen) {
         figures.extend(bench.screen()?);
     }
+    if wants(Part::Proxy) {
+        figures.extend(bench.proxy()?);
+    }
     if wants(Part::Encode) {
         figures.push(bench.encode()?);
     }
@@ -107,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         });
         figures.extend(bench.scale(picture.as_deref())?);
     }
-    let without = [Part::Encode, Part::Scale, Part::Screen];
+    let without = [Part::Encode, Part::Scale, Part::Screen, Part::Proxy];
     if arguments.only.is_empty() || arguments.only.iter().any(|part| !without.contains(part)) {
         eprintln!("bench: filling a store with {RECORDS} records");
         bench.fill()?;

@@ -7,7 +7,12 @@ use comfy_table::{Table, TableStyle};
 use miette::{Context as _, IntoDiagnostic as _, Result};
 use std::path::Path;
 
-const HEADER: [&str; 4] = ["what", "ours: min / median / max", "other side", "ratio or share"];
+const HEADER: [&str; 4] = [
+    "what",
+    "ours: min / median / max",
+    "other side",
+    "ratio, share or difference",
+];
 
 /// The table for the terminal.
 pub(super) fn table(figures: &[Figure]) -> Table {
@@ -54,6 +59,8 @@ pub(super) fn write(path: &Path, figures: &[Figure], arguments: &Arguments, load
            Growth is the time for 800 kB over eight times the time for 100 kB. The worst input is the one that \
            costs most for a byte among random texts of beginnings, quotations and encodings, found by changing the \
            worst so far.\n\
+         - **Proxy**: one client asks one endpoint, both plain sockets of the same process, directly and through the \
+           proxy in turn, over connections that are kept; the last column is what the proxy adds to the median.\n\
          - **Open** verifies the whole log and compares every row with it. **Verify** replays leaves and tiles, \
            checks the signature, and compares all rows; `--deep` hashes every text and payload and compares the \
            search index.\n",

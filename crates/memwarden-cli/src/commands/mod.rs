@@ -5,8 +5,10 @@ mod eval;
 mod gate;
 mod ledger;
 mod memory;
+mod meter;
 mod owner;
 mod policy;
+mod proxy;
 mod quarantine;
 mod witness;
 
@@ -55,6 +57,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Status => memory::status(global),
         Command::Policy(command) => policy::run(global, command),
         Command::Demo { report, seed } => demo::run(global, report, *seed),
+        Command::Proxy(args) => proxy::run(global, args),
+        Command::Meter(command) => meter::run(global, command),
         Command::Rpc => rpc::run(global, Role::Agent),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -18,9 +18,13 @@ mod imported;
 #[cfg(test)]
 mod lines;
 #[cfg(test)]
+mod metered;
+#[cfg(test)]
 mod owner;
 #[cfg(test)]
 mod policies;
+#[cfg(test)]
+mod proxied;
 #[cfg(test)]
 mod published;
 #[cfg(test)]

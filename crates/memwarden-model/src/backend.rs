@@ -1,0 +1,125 @@
+//! What the meter wraps. Private: nothing outside of this crate reaches a model without being counted.
+
+use crate::call::Served;
+use crate::pace::Pace;
+use memwarden_core::model::{
+    Ability, Chat, ChatCall, EntailCall, Entailment, HiddenCall, HiddenStates, ModelError, Purpose, Reply,
+    ScoreCall, Scored, Usage,
+};
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// What became of one request, and how long it took to find out.
+#[derive(Debug)]
+pub(crate) struct Attempt<T> {
+    pub(crate) result: Result<T, ModelError>,
+    pub(crate) status: Option<u16>,
+    pub(crate) retries: u32,
+    pub(crate) waiting: Duration,
+    pub(crate) serving: Duration,
+}
+
+impl<T> Attempt<T> {
+    /// Of a model on this machine: it never waits and is never asked twice.
+    pub(crate) fn timed(pace: &dyn Pace, ask: impl FnOnce() -> Result<T, ModelError>) -> Self {
+        let started = pace.running();
+        let result = ask();
+        Self {
+            result,
+            status: None,
+            retries: 0,
+            waiting: Duration::ZERO,
+            serving: pace.running().saturating_sub(started),
+        }
+    }
+
+    fn unsupported(model: &str, ability: Ability) -> Self {
+        Self {
+            result: Err(ModelError::Unsupported {
+                model: model.to_owned(),
+                ability,
+            }),
+            status: None,
+            retries: 0,
+            waiting: Duration::ZERO,
+            serving: Duration::ZERO,
+        }
+    }
+}
+
+/// Vectors as the model gave them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Vectors {
+    pub(crate) vectors: Vec<Vec<f32>>,
+    pub(crate) usage: Option<Usage>,
+}
+
+/// Texts to be turned into vectors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EncodeCall<'a> {
+    pub(crate) purpose: &'a Purpose,
+    pub(crate) texts: &'a [&'a str],
+}
+
+/// A model. It implements what it can.
+pub(crate) trait Backend: Send + Sync + fmt::Debug {
+    fn model(&self) -> &str;
+
+    fn served(&self) -> Served {
+        Served::Live
+    }
+
+    /// How many requests it takes at once.
+    fn at_once(&self) -> NonZeroUsize {
+        NonZeroUsize::MIN
+    }
+
+    fn chat(&self, _call: &ChatCall<'_>, _pace: &dyn Pace) -> Attempt<Reply> {
+        Attempt::unsupported(self.model(), Ability::Chat)
+    }
+
+    fn embed(&self, _call: &EncodeCall<'_>, _pace: &dyn Pace) -> Attempt<Vectors> {
+        Attempt::unsupported(self.model(), Ability::Encode)
+    }
+
+    fn score(&self, _call: &ScoreCall<'_>, _pace: &dyn Pace) -> Attempt<Scored> {
+        Attempt::unsupported(self.model(), Ability::Score)
+    }
+
+    fn hidden(&self, _call: &HiddenCall<'_>, _pace: &dyn Pace) -> Attempt<HiddenStates> {
+        Attempt::unsupported(self.model(), Ability::Hidden)
+    }
+
+    fn entail(&self, _call: &EntailCall<'_>, _pace: &dyn Pace) -> Attempt<Entailment> {
+        Attempt::unsupported(self.model(), Ability::Entail)
+    }
+}
+
+/// A chat that was brought along.
+#[derive(Debug)]
+pub(crate) struct Foreign {
+    pub(crate) chat: Box<dyn Chat>,
+}
+
+impl Backend for Foreign {
+    fn model(&self) -> &str {
+        self.chat.model()
+    }
+
+    fn chat(&self, call: &ChatCall<'_>, pace: &dyn Pace) -> Attempt<Reply> {
+        Attempt::timed(pace, || {
+            let mut replies = self.chat.chat(std::slice::from_ref(call));
+            match (replies.pop(), replies.is_empty()) {
+                (Some(reply), true) => reply,
+                (reply, _) => Err(ModelError::Failed {
+                    model: self.chat.model().to_owned(),
+                    reason: format!(
+                        "it gave {} replies to one call",
+                        replies.len() + usize::from(reply.is_some())
+                    ),
+                }),
+            }
+        })
+    }
+}

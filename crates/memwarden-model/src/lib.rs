@@ -1,0 +1,33 @@
+//! Language models, and the meter that all of them pass.
+//!
+//! A model leaves this crate only inside [`Metered`], which enters every call in a [`Meter`] before it hands over
+//! the reply: what a defense costs is counted, not estimated. [`Metered::endpoint`] speaks the OpenAI protocol,
+//! [`Metered::simulated`] is a rule-based stand-in, [`Metered::cassette`] replays what was recorded, and
+//! [`Metered::foreign`] wraps any [`Chat`](memwarden_core::model::Chat) that is brought along.
+//!
+//! Not here: prompts, caching of answers, choice between models. Nothing here knows of attacks or guards.
+
+mod backend;
+mod call;
+mod cassette;
+mod endpoint;
+mod meter;
+mod metered;
+mod pace;
+mod prices;
+mod read;
+mod report;
+mod schema;
+mod simulated;
+mod tokens;
+
+pub use call::{Call, Cost, Outcome, Served};
+pub use cassette::CassetteError;
+pub use endpoint::{ApiKey, Delivery, EndpointConfig, JsonMode, KeyError};
+pub use meter::{Meter, MeterError};
+pub use metered::{Metered, MeteredEncoder, REPLY_RETRIES};
+pub use pace::{Pace, SystemPace};
+pub use prices::{Price, PriceError, Prices};
+pub use read::{Damaged, MAX_LINE_BYTES, Metering, read_meter};
+pub use report::{By, Report, Row, Sum};
+pub use tokens::count_tokens;

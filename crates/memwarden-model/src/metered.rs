@@ -1,0 +1,437 @@
+//! The one way to a model: asks, checks that the reply is whole, and enters the call before the reply is handed over.
+//!
+//! A reply that was cut off, is empty or fails its schema was paid for and is entered as what it is; it is asked for
+//! again a bounded number of times, each time as a call of its own.
+
+use crate::backend::{Attempt, Backend, EncodeCall, Foreign, Vectors};
+use crate::call::{Call, Outcome, Served};
+use crate::cassette::{CassetteError, Recorder, Replayer};
+use crate::endpoint::{Endpoint, EndpointConfig};
+use crate::meter::Meter;
+use crate::pace::{Pace, SystemPace};
+use crate::schema::Schema;
+use crate::simulated::SimulatedModel;
+use crate::tokens::Counter;
+use memwarden_core::encode::{Embedding, Encode, EncodeError};
+use memwarden_core::model::{
+    Ability, Cell, Chat, ChatCall, Entail, EntailCall, Entailment, Finish, Hidden, HiddenCall, HiddenStates,
+    ModelError, Purpose, Reply, ReplyShape, Score, ScoreCall, Scored, TokenLogprobs, Usage,
+};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How often a reply that is not whole is asked for again, unless [`Metered::with_reply_retries`] says otherwise:
+/// once, as "The Price of Safety" (arXiv 2609.22818) does in extraction.
+pub const REPLY_RETRIES: u32 = 1;
+
+/// A model whose every call is entered in a meter. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Metered {
+    backend: Arc<dyn Backend>,
+    meter: Arc<Meter>,
+    cell: Option<Cell>,
+    reply_retries: u32,
+    pace: Arc<dyn Pace>,
+}
+
+impl Metered {
+    /// A model behind an OpenAI-compatible endpoint.
+    #[must_use]
+    pub fn endpoint(config: EndpointConfig, meter: Arc<Meter>) -> Self {
+        Self::of(Arc::new(Endpoint::new(config)), meter)
+    }
+
+    /// The rule-based stand-in; `seed` decides what chance decides. Its calls are entered as simulated.
+    ///
+    /// # Errors
+    /// Its rule, a file of this crate, cannot be read.
+    pub fn simulated(seed: u64, meter: Arc<Meter>) -> Result<Self, ModelError> {
+        Ok(Self::of(Arc::new(SimulatedModel::new(seed)?), meter))
+    }
+
+    /// Replays what [`Metered::recording_to`] has recorded of `model`; what was not recorded is an error.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no cassette.
+    pub fn cassette(path: &Path, model: &str, meter: Arc<Meter>) -> Result<Self, CassetteError> {
+        Ok(Self::of(Arc::new(Replayer::open(path, model)?), meter))
+    }
+
+    /// A chat that is brought along.
+    #[must_use]
+    pub fn foreign(chat: Box<dyn Chat>, meter: Arc<Meter>) -> Self {
+        Self::of(Arc::new(Foreign { chat }), meter)
+    }
+
+    fn of(backend: Arc<dyn Backend>, meter: Arc<Meter>) -> Self {
+        Self {
+            backend,
+            meter,
+            cell: None,
+            reply_retries: REPLY_RETRIES,
+            pace: Arc::new(SystemPace),
+        }
+    }
+
+    /// The same model, whose replies are also appended to a cassette.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn recording_to(mut self, path: &Path) -> Result<Self, CassetteError> {
+        self.backend = Arc::new(Recorder::open(path, self.backend)?);
+        Ok(self)
+    }
+
+    /// The same model, whose calls are entered under a cell.
+    #[must_use]
+    pub fn for_cell(&self, cell: Cell) -> Self {
+        Self {
+            cell: Some(cell),
+            ..self.clone()
+        }
+    }
+
+    /// The same model; a reply that is not whole is asked for again up to `retries` times.
+    #[must_use]
+    pub fn with_reply_retries(mut self, retries: u32) -> Self {
+        self.reply_retries = retries;
+        self
+    }
+
+    /// The same model under another clock.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Arc<dyn Pace>) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// Its vectors of `dimensions` components, each text spent on `purpose`.
+    #[must_use]
+    pub fn encoder(&self, purpose: Purpose, dimensions: usize) -> MeteredEncoder {
+        MeteredEncoder {
+            name: format!("{}/{dimensions}", self.backend.model()),
+            dimensions,
+            purpose,
+            model: self.clone(),
+        }
+    }
+
+    /// Where its calls are entered.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    fn chat_one(&self, call: &ChatCall<'_>) -> Result<Reply, ModelError> {
+        let schema = match call.shape {
+            ReplyShape::Text => None,
+            ReplyShape::Json { schema, .. } => {
+                Some(Schema::parse(schema).map_err(|reason| ModelError::Call {
+                    model: self.backend.model().to_owned(),
+                    reason,
+                })?)
+            }
+        };
+        let mut left = self.reply_retries;
+        loop {
+            let result = self.chat_once(call, schema.as_ref());
+            match &result {
+                Err(ModelError::Truncated { .. } | ModelError::Empty { .. } | ModelError::Schema { .. })
+                    if left > 0 =>
+                {
+                    left -= 1
+                }
+                _ => return result,
+            }
+        }
+    }
+
+    fn chat_once(&self, call: &ChatCall<'_>, schema: Option<&Schema>) -> Result<Reply, ModelError> {
+        let mut entry = self.begin(Ability::Chat, call.purpose);
+        let mut attempt = self.backend.chat(call, self.pace.as_ref());
+        if let Ok(reply) = &mut attempt.result {
+            let usage = reply
+                .usage
+                .get_or_insert_with(|| self.count_chat(call, &reply.text));
+            entry.usage = Some(usage.clone());
+            entry.finish = Some(reply.finish.clone());
+        }
+        attempt.result = attempt.result.and_then(|reply| self.whole(call, schema, reply));
+        self.enter(entry, attempt)
+    }
+
+    /// The reply, if it is one.
+    fn whole(&self, call: &ChatCall<'_>, schema: Option<&Schema>, reply: Reply) -> Result<Reply, ModelError> {
+        let model = || self.backend.model().to_owned();
+        match &reply.finish {
+            Finish::Stop => {}
+            Finish::Length => {
+                return Err(ModelError::Truncated {
+                    model: model(),
+                    max_tokens: call.max_tokens.get(),
+                });
+            }
+            finish => {
+                return Err(ModelError::Withheld {
+                    model: model(),
+                    finish: crate::endpoint::short(finish.as_str()),
+                });
+            }
+        }
+        if reply.text.trim().is_empty() {
+            return Err(ModelError::Empty { model: model() });
+        }
+        if let Some(Err(reason)) = schema.map(|schema| schema.check(&reply.text)) {
+            return Err(ModelError::Schema {
+                model: model(),
+                reason,
+            });
+        }
+        if call.logprobs == TokenLogprobs::Need && reply.tokens.is_empty() {
+            return Err(ModelError::Unsupported {
+                model: model(),
+                ability: Ability::Logprobs,
+            });
+        }
+        Ok(reply)
+    }
+
+    fn count_chat(&self, call: &ChatCall<'_>, reply: &str) -> Usage {
+        let counter = Counter::of(self.backend.model());
+        let messages = call.messages.iter();
+        let prompt = messages.map(|message| (message.speaker.as_str(), message.text.as_str()));
+        Usage {
+            prompt: counter.count_prompt(prompt),
+            completion: counter.count(reply),
+            source: counter.source(),
+        }
+    }
+
+    fn count_texts(&self, texts: &[&str]) -> Usage {
+        let counter = Counter::of(self.backend.model());
+        Usage {
+            prompt: texts.iter().map(|text| counter.count(text)).sum(),
+            completion: 0,
+            source: counter.source(),
+        }
+    }
+
+    fn begin(&self, ability: Ability, purpose: &Purpose) -> Call {
+        Call {
+            at: self.pace.now(),
+            ability,
+            purpose: purpose.clone(),
+            model: self.backend.model().to_owned(),
+            cell: self.cell.clone(),
+            served: self.backend.served(),
+            outcome: Outcome::Whole,
+            status: None,
+            finish: None,
+            usage: None,
+            retries: 0,
+            waiting: std::time::Duration::ZERO,
+            serving: std::time::Duration::ZERO,
+        }
+    }
+
+    fn enter<T>(&self, mut entry: Call, attempt: Attempt<T>) -> Result<T, ModelError> {
+        entry.status = attempt.status;
+        entry.retries = attempt.retries;
+        entry.waiting = attempt.waiting;
+        entry.serving = attempt.serving;
+        if let Err(error) = &attempt.result {
+            entry.outcome = Outcome::Failed(error.name().to_owned());
+        }
+        self.meter
+            .record(&entry)
+            .map_err(|error| ModelError::Unrecorded {
+                model: entry.model,
+                reason: error.to_string(),
+            })?;
+        attempt.result
+    }
+
+    /// A call about given texts: entered with the tokens that the model counted, or that we count.
+    fn weigh<T>(
+        &self,
+        ability: Ability,
+        purpose: &Purpose,
+        texts: &[&str],
+        ask: impl FnOnce() -> Attempt<T>,
+        usage: impl FnOnce(&mut T) -> &mut Option<Usage>,
+    ) -> Result<T, ModelError> {
+        let mut entry = self.begin(ability, purpose);
+        let mut attempt = ask();
+        if let Ok(given) = &mut attempt.result {
+            entry.usage = Some(
+                usage(given)
+                    .get_or_insert_with(|| self.count_texts(texts))
+                    .clone(),
+            );
+        }
+        self.enter(entry, attempt)
+    }
+
+    fn embed(&self, purpose: &Purpose, texts: &[&str]) -> Result<Vectors, ModelError> {
+        let call = EncodeCall { purpose, texts };
+        let ask = || self.backend.embed(&call, self.pace.as_ref());
+        self.weigh(Ability::Encode, purpose, texts, ask, |given| &mut given.usage)
+    }
+
+    /// One result for each call, in order, as many at once as the backend takes.
+    fn each<C: Sync, T: Send>(
+        &self,
+        calls: &[C],
+        ask: impl Fn(&C) -> Result<T, ModelError> + Sync,
+    ) -> Vec<Result<T, ModelError>> {
+        let workers = self.backend.at_once().get().min(calls.len());
+        if workers <= 1 {
+            return calls.iter().map(ask).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let results: Vec<Mutex<Option<Result<T, ModelError>>>> =
+            calls.iter().map(|_| Mutex::new(None)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let (Some(call), Some(place)) = (calls.get(index), results.get(index)) else {
+                            return;
+                        };
+                        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(ask(call));
+                    }
+                });
+            }
+        });
+        let missing = || ModelError::Failed {
+            model: self.backend.model().to_owned(),
+            reason: "the call was not made".to_owned(),
+        };
+        results
+            .into_iter()
+            .map(|place| {
+                let result = place.into_inner().unwrap_or_else(PoisonError::into_inner);
+                result.unwrap_or_else(|| Err(missing()))
+            })
+            .collect()
+    }
+
+    /// Where its replies come from; what a simulated model answers is labeled so wherever it is reported.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        self.backend.served()
+    }
+}
+
+impl Chat for Metered {
+    fn model(&self) -> &str {
+        self.backend.model()
+    }
+
+    fn chat(&self, calls: &[ChatCall<'_>]) -> Vec<Result<Reply, ModelError>> {
+        self.each(calls, |call| self.chat_one(call))
+    }
+}
+
+impl Score for Metered {
+    fn model(&self) -> &str {
+        self.backend.model()
+    }
+
+    fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
+        self.each(calls, |call| {
+            let texts = [call.prefix, call.continuation];
+            let ask = || self.backend.score(call, self.pace.as_ref());
+            self.weigh(Ability::Score, call.purpose, &texts, ask, |given| {
+                &mut given.usage
+            })
+        })
+    }
+}
+
+impl Hidden for Metered {
+    fn model(&self) -> &str {
+        self.backend.model()
+    }
+
+    fn hidden(&self, calls: &[HiddenCall<'_>]) -> Vec<Result<HiddenStates, ModelError>> {
+        self.each(calls, |call| {
+            let ask = || self.backend.hidden(call, self.pace.as_ref());
+            self.weigh(Ability::Hidden, call.purpose, &[call.text], ask, |given| {
+                &mut given.usage
+            })
+        })
+    }
+}
+
+impl Entail for Metered {
+    fn model(&self) -> &str {
+        self.backend.model()
+    }
+
+    fn entail(&self, calls: &[EntailCall<'_>]) -> Vec<Result<Entailment, ModelError>> {
+        self.each(calls, |call| {
+            let texts = [call.premise, call.hypothesis];
+            let ask = || self.backend.entail(call, self.pace.as_ref());
+            self.weigh(Ability::Entail, call.purpose, &texts, ask, |given| {
+                &mut given.usage
+            })
+        })
+    }
+}
+
+/// A model's vectors, for one purpose.
+#[derive(Debug, Clone)]
+pub struct MeteredEncoder {
+    model: Metered,
+    name: String,
+    purpose: Purpose,
+    dimensions: usize,
+}
+
+impl Encode for MeteredEncoder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    fn encode(&self, texts: &[&str]) -> Result<Vec<Embedding>, EncodeError> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let failed = |reason: String| EncodeError::Failed {
+            encoder: self.name.clone(),
+            reason,
+        };
+        let given = self
+            .model
+            .embed(&self.purpose, texts)
+            .map_err(|error| failed(error.to_string()))?;
+        if given.vectors.len() != texts.len() {
+            return Err(failed(format!(
+                "{} vectors for {} texts",
+                given.vectors.len(),
+                texts.len()
+            )));
+        }
+        given
+            .vectors
+            .iter()
+            .map(|vector| {
+                if vector.len() != self.dimensions {
+                    let expected = self.dimensions;
+                    return Err(failed(format!(
+                        "a vector of {} components, expected {expected}",
+                        vector.len()
+                    )));
+                }
+                Embedding::quantize(vector)
+            })
+            .collect()
+    }
+}
