@@ -114,6 +114,11 @@ impl NearestVectors for Exact {
 /// So many vectors are worth a thread of their own: fewer are compared in the time that starting one takes.
 const PART: usize = 250_000;
 
+/// From so many places one core reads at once.
+const STREAMS: usize = 8;
+/// Streams of fewer vectors are not worth their beginnings.
+const SHORTEST_STREAM: usize = 256;
+
 /// In how many parts, at once, so many vectors are compared.
 fn parts(vectors: usize) -> usize {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -155,34 +160,58 @@ impl Exact {
     }
 
     /// The best of the vectors at `places`, in no order.
+    ///
+    /// They are read from several places at once: a processor fetches ahead in each stream, and one stream alone
+    /// leaves most of the memory's width unused (one core, a million vectors: 56 ns each in one stream, 22 in
+    /// eight).
     fn best(&self, query: &Embedding, limit: usize, without: &[u32], places: Range<usize>) -> Vec<Scored> {
         let mut best: BinaryHeap<Reverse<Scored>> = BinaryHeap::with_capacity(limit.min(self.len()) + 1);
-        // What is not better than this has no place.
+        // What is below this has no place.
         let mut worst = f32::NEG_INFINITY;
+        let length = places.len().div_ceil(STREAMS).max(SHORTEST_STREAM);
+        let mut streams: Vec<_> = places
+            .clone()
+            .step_by(length)
+            .map(|from| self.stream(from..(from + length).min(places.end)))
+            .collect();
+        for _ in 0..length {
+            for stream in &mut streams {
+                let Some((at, ((values, scale), writer))) = stream.next() else {
+                    continue;
+                };
+                if without.contains(writer) {
+                    continue;
+                }
+                let score = dot(query.values(), values) * scale;
+                if score < worst {
+                    continue;
+                }
+                best.push(Reverse(Scored { score, at }));
+                if best.len() > limit {
+                    best.pop();
+                }
+                if best.len() == limit {
+                    worst = best.peek().map_or(worst, |Reverse(scored)| scored.score);
+                }
+            }
+        }
+        best.into_iter().map(|Reverse(scored)| scored).collect()
+    }
+
+    /// The vectors at `places` with their scales and writers.
+    fn stream(&self, places: Range<usize>) -> impl Iterator<Item = (usize, ((&[i8], &f32), &u32))> {
         let values = self
             .values
             .get(places.start * self.dimensions..places.end * self.dimensions)
             .unwrap_or_default();
         let scales = self.scales.get(places.clone()).unwrap_or_default();
         let writers = self.writers.get(places.clone()).unwrap_or_default();
-        let vectors = values.chunks_exact(self.dimensions).zip(scales).zip(writers);
-        for (at, ((values, scale), writer)) in (places.start..).zip(vectors) {
-            if without.contains(writer) {
-                continue;
-            }
-            let score = dot(query.values(), values) * scale;
-            if score <= worst {
-                continue;
-            }
-            best.push(Reverse(Scored { score, at }));
-            if best.len() > limit {
-                best.pop();
-            }
-            if best.len() == limit {
-                worst = best.peek().map_or(worst, |Reverse(scored)| scored.score);
-            }
-        }
-        best.into_iter().map(|Reverse(scored)| scored).collect()
+        places.zip(
+            values
+                .chunks_exact(self.dimensions.max(1))
+                .zip(scales)
+                .zip(writers),
+        )
     }
 
     /// The rows among `rows` with how near they are, in the order given.
@@ -331,6 +360,17 @@ mod tests {
             };
             prop_assert_eq!(found(parts), found(1));
         }
+    }
+
+    #[test]
+    fn of_equally_near_ones_the_older_are_found_however_many_streams_there_are() {
+        let vectors: Vec<Vec<f32>> = (0..STREAMS * SHORTEST_STREAM + 3)
+            .map(|at| vec![1.0, if at % 3 == 0 { 0.0 } else { 1.0 }])
+            .collect();
+        let exact = filled(&vectors);
+        let near = exact.nearest(&[1.0, 0.0], 5, &[]);
+        let rows: Vec<i64> = near.iter().map(|near| near.row).collect();
+        assert_eq!(rows, [0, 9, 18, 27, 36]);
     }
 
     #[test]
