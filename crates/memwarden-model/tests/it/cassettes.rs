@@ -91,7 +91,7 @@ fn a_file_that_is_no_cassette_is_refused_with_its_line() {
     for bad in [
         "{}",
         "x",
-        &line[..line.len() / 2],
+        line.split_at(line.len() / 2).0,
         &line.replace("\"v\":1", "\"v\":2"),
     ] {
         std::fs::write(&tape, format!("{line}{bad}")).unwrap();

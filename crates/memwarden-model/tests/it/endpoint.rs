@@ -236,7 +236,7 @@ fn a_stream_is_put_together_with_its_usage() {
 fn a_stream_that_is_cut_anywhere_is_no_reply() {
     let end = EVENTS.find("[DONE]").unwrap();
     for cut in (0..=end).step_by(7).chain([end]) {
-        let double = Double::new(vec![stream(&EVENTS[..cut])]);
+        let double = Double::new(vec![stream(EVENTS.split_at(cut).0)]);
         let meter = meter();
         let mut config = config(&double.url);
         config.delivery = Delivery::Streamed;
@@ -268,7 +268,7 @@ fn an_error_inside_a_stream_is_no_reply() {
 fn tokens_that_nobody_counted_are_counted_and_marked() {
     let reply = reply("hello world", "stop");
     let cut = reply.find(", \"usage\"").unwrap();
-    let silent = format!("{}}}", &reply[..cut]);
+    let silent = format!("{}}}", reply.split_at(cut).0);
     for (name, is_known) in [("gpt-4o-mini", true), ("llama-of-the-house", false)] {
         let double = Double::new(vec![ok(&silent)]);
         let meter = meter();
