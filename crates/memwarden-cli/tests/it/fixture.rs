@@ -178,10 +178,10 @@ impl Store {
             for secret in self.secrets() {
                 assert!(!text.contains(&secret), "`{arguments:?}` shows a secret");
             }
-            // JSON writes control characters as escapes, except those that are text in it.
+            // JSON writes control characters as escapes, except those that are text in it. CSV ends lines in two.
             let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
             assert!(
-                !text.contains(acts),
+                !text.replace("\r\n", "\n").contains(acts),
                 "`{arguments:?}` prints a control character: {text:?}"
             );
         }
