@@ -11,6 +11,8 @@ mod backend;
 mod call;
 mod cassette;
 mod endpoint;
+#[cfg(feature = "local")]
+mod local;
 mod meter;
 mod metered;
 mod pace;
@@ -24,6 +26,8 @@ mod tokens;
 pub use call::{Call, Cost, Outcome, Served};
 pub use cassette::CassetteError;
 pub use endpoint::{ApiKey, Delivery, EndpointConfig, JsonMode, KeyError};
+#[cfg(feature = "local")]
+pub use local::FileError;
 pub use meter::{Meter, MeterError};
 pub use metered::{Metered, MeteredEncoder, REPLY_RETRIES};
 pub use pace::{Pace, SystemPace};

@@ -1,0 +1,76 @@
+//! What can be wrong with the files of a model. Bytes of others: every length in them is checked against the file
+//! before anything is reserved for it.
+
+use std::path::PathBuf;
+
+/// A model that cannot be read from its files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file cannot be read.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is of another format.
+    #[error("`{}` is no {expected} file: {reason}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The format that was expected.
+        expected: &'static str,
+        /// What it has instead.
+        reason: String,
+    },
+    /// The file ends before what it says it holds.
+    #[error("`{}` is cut off: {what} would end at byte {end}, the file at {size}", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        what: String,
+        /// Where it would end.
+        end: u64,
+        /// Where the file ends.
+        size: u64,
+    },
+    /// A length, count or shape that cannot be true.
+    #[error("`{}` says of {what} what cannot be: {reason}", path.display())]
+    Lies {
+        /// The file.
+        path: PathBuf,
+        /// The field or tensor.
+        what: String,
+        /// What it says, and what it may.
+        reason: String,
+    },
+    /// Something that the model needs is not in its files.
+    #[error("`{}` lacks {what}", path.display())]
+    Lacks {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        what: String,
+    },
+    /// A model of a kind that is not run here.
+    #[error("`{}` holds a model of architecture `{found}`: expected {expected}", path.display())]
+    Architecture {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+        /// What can be run.
+        expected: &'static str,
+    },
+    /// The tokenizer is not that of the model.
+    #[error("the tokenizer in `{}` does not match the model: {reason}", path.display())]
+    Tokenizer {
+        /// The file.
+        path: PathBuf,
+        /// What does not agree.
+        reason: String,
+    },
+}
