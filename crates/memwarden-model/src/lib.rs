@@ -27,7 +27,7 @@ pub use call::{Call, Cost, Outcome, Served};
 pub use cassette::CassetteError;
 pub use endpoint::{ApiKey, Delivery, EndpointConfig, JsonMode, KeyError};
 #[cfg(feature = "local")]
-pub use local::FileError;
+pub use local::{FileError, read_header};
 pub use meter::{Meter, MeterError};
 pub use metered::{Metered, MeteredEncoder, REPLY_RETRIES};
 pub use pace::{Pace, SystemPace};

@@ -64,7 +64,7 @@ impl Metered {
         Self::of(Arc::new(Foreign { chat }), meter)
     }
 
-    fn of(backend: Arc<dyn Backend>, meter: Arc<Meter>) -> Self {
+    pub(crate) fn of(backend: Arc<dyn Backend>, meter: Arc<Meter>) -> Self {
         Self {
             backend,
             meter,
@@ -109,8 +109,12 @@ impl Metered {
     /// Its vectors of `dimensions` components, each text spent on `purpose`.
     #[must_use]
     pub fn encoder(&self, purpose: Purpose, dimensions: usize) -> MeteredEncoder {
+        self.encoder_named(format!("{}/{dimensions}", self.backend.model()), purpose, dimensions)
+    }
+
+    pub(crate) fn encoder_named(&self, name: String, purpose: Purpose, dimensions: usize) -> MeteredEncoder {
         MeteredEncoder {
-            name: format!("{}/{dimensions}", self.backend.model()),
+            name,
             dimensions,
             purpose,
             model: self.clone(),
@@ -401,6 +405,18 @@ impl Encode for MeteredEncoder {
     }
 
     fn encode(&self, texts: &[&str]) -> Result<Vec<Embedding>, EncodeError> {
+        let vectors = self.vectors(texts)?;
+        vectors.iter().map(|vector| Embedding::quantize(vector)).collect()
+    }
+
+    fn encode_query(&self, text: &str) -> Result<Vec<f32>, EncodeError> {
+        Ok(self.vectors(&[text])?.pop().unwrap_or_default())
+    }
+}
+
+impl MeteredEncoder {
+    /// As the model gave them, if there is one for each text and each has the dimensions that it should.
+    fn vectors(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncodeError> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
@@ -419,19 +435,18 @@ impl Encode for MeteredEncoder {
                 texts.len()
             )));
         }
-        given
-            .vectors
-            .iter()
-            .map(|vector| {
-                if vector.len() != self.dimensions {
-                    let expected = self.dimensions;
-                    return Err(failed(format!(
-                        "a vector of {} components, expected {expected}",
-                        vector.len()
-                    )));
-                }
-                Embedding::quantize(vector)
-            })
-            .collect()
+        for vector in &given.vectors {
+            if vector.len() != self.dimensions {
+                return Err(failed(format!(
+                    "a vector of {} components, expected {}",
+                    vector.len(),
+                    self.dimensions
+                )));
+            }
+            if let Some(index) = vector.iter().position(|component| !component.is_finite()) {
+                return Err(EncodeError::NotFinite { index });
+            }
+        }
+        Ok(given.vectors)
     }
 }

@@ -1,12 +1,22 @@
 //! What can be wrong with the files of a model. Bytes of others: every length in them is checked against the file
 //! before anything is reserved for it.
 
-use std::path::PathBuf;
+use serde::de::DeserializeOwned;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 /// A model that cannot be read from its files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
+    /// There is no such file.
+    #[error("`{}` does not exist; {brings}", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// What brings such a file.
+        brings: &'static str,
+    },
     /// The file cannot be read.
     #[error("`{}` cannot be read: {source}", path.display())]
     Io {
@@ -73,4 +83,26 @@ pub enum FileError {
         /// What does not agree.
         reason: String,
     },
+}
+
+/// Reads a file whole. Where there is none, the error says what brings it.
+pub(super) fn read(path: &Path, brings: &'static str) -> Result<Vec<u8>, FileError> {
+    std::fs::read(path).map_err(|source| {
+        let path = path.to_owned();
+        match source.kind() {
+            ErrorKind::NotFound => FileError::Missing { path, brings },
+            _ => FileError::Io { path, source },
+        }
+    })
+}
+
+/// Reads a JSON file as `T`.
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path, brings: &'static str) -> Result<(T, Vec<u8>), FileError> {
+    let bytes = read(path, brings)?;
+    let value = serde_json::from_slice(&bytes).map_err(|error| FileError::Format {
+        path: path.to_owned(),
+        expected: "configuration",
+        reason: error.to_string(),
+    })?;
+    Ok((value, bytes))
 }
