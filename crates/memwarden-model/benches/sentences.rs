@@ -2,6 +2,12 @@
 //!
 //! Each text has 30 pieces beside its two markers. `RAYON_NUM_THREADS=1` makes it one core.
 
+#![expect(
+    clippy::expect_used,
+    reason = "a benchmark that cannot go on has nothing to recover"
+)]
+#![allow(missing_docs, reason = "the macros of criterion make public functions")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use memwarden_core::encode::Encode as _;
 use memwarden_model::{Meter, Metered, Prices};
@@ -15,8 +21,8 @@ const TEXTS: usize = 64;
 fn text(number: usize) -> String {
     const WORDS: [&str; 30] = [
         "the", "invoice", "from", "march", "was", "paid", "late", "because", "our", "office", "moved", "to",
-        "another", "street", "and", "nobody", "told", "the", "bank", "about", "it", "so", "please", "call", "them",
-        "before", "you", "send", "the", "next",
+        "another", "street", "and", "nobody", "told", "the", "bank", "about", "it", "so", "please", "call",
+        "them", "before", "you", "send", "the", "next",
     ];
     let turned = WORDS.iter().cycle().skip(number % WORDS.len()).take(WORDS.len());
     turned.copied().collect::<Vec<&str>>().join(" ")
@@ -28,14 +34,17 @@ fn sentences(criterion: &mut Criterion) {
         return;
     };
     let meter = Arc::new(Meter::in_memory(Prices::default()));
-    let purpose = "bench".parse().unwrap_or_else(|error| panic!("{error}"));
-    let encoder = Metered::sentence_encoder(&directory, purpose, meter).unwrap_or_else(|error| panic!("{error}"));
+    let purpose = "bench".parse().expect("a purpose");
+    let encoder =
+        Metered::sentence_encoder(&directory, purpose, meter).expect("the files of a sentence encoder");
     let texts: Vec<String> = (0..TEXTS).map(text).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let mut group = criterion.benchmark_group("sentences");
     group.sample_size(10);
     group.throughput(Throughput::Elements(TEXTS as u64));
-    group.bench_function("64 at once", |bench| bench.iter(|| encoder.encode(black_box(&texts))));
+    group.bench_function("64 at once", |bench| {
+        bench.iter(|| encoder.encode(black_box(&texts)))
+    });
     group.throughput(Throughput::Elements(1));
     let one = texts.get(..1).unwrap_or_default();
     group.bench_function("one alone", |bench| bench.iter(|| encoder.encode(black_box(one))));

@@ -109,7 +109,11 @@ impl Metered {
     /// Its vectors of `dimensions` components, each text spent on `purpose`.
     #[must_use]
     pub fn encoder(&self, purpose: Purpose, dimensions: usize) -> MeteredEncoder {
-        self.encoder_named(format!("{}/{dimensions}", self.backend.model()), purpose, dimensions)
+        self.encoder_named(
+            format!("{}/{dimensions}", self.backend.model()),
+            purpose,
+            dimensions,
+        )
     }
 
     pub(crate) fn encoder_named(&self, name: String, purpose: Purpose, dimensions: usize) -> MeteredEncoder {

@@ -44,12 +44,18 @@ impl Config {
         if self.num_attention_heads == 0 || !self.hidden_size.is_multiple_of(self.num_attention_heads) {
             return lies(
                 "num_attention_heads",
-                format!("{} do not divide {} components", self.num_attention_heads, self.hidden_size),
+                format!(
+                    "{} do not divide {} components",
+                    self.num_attention_heads, self.hidden_size
+                ),
             );
         }
         if self.max_position_embeddings < 3 {
             let given = self.max_position_embeddings;
-            return lies("max_position_embeddings", format!("{given} places leave no room for a text"));
+            return lies(
+                "max_position_embeddings",
+                format!("{given} places leave no room for a text"),
+            );
         }
         if self.type_vocab_size == 0 {
             return lies("type_vocab_size", "0: expected at least 1".to_owned());
@@ -59,7 +65,10 @@ impl Config {
         }
         match self.position_embedding_type.as_deref() {
             None | Some("absolute") => Ok(()),
-            Some(other) => lies("position_embedding_type", format!("`{other}`: expected `absolute`")),
+            Some(other) => lies(
+                "position_embedding_type",
+                format!("`{other}`: expected `absolute`"),
+            ),
         }
     }
 }
@@ -101,7 +110,12 @@ impl Bert {
             weights.tensor(&format!("{prefix}embeddings.{name}.weight"), &[rows, width])
         };
         let norm = |name: &str| {
-            LayerNorm::open(weights, &format!("{prefix}{name}.LayerNorm"), width, config.layer_norm_eps)
+            LayerNorm::open(
+                weights,
+                &format!("{prefix}{name}.LayerNorm"),
+                width,
+                config.layer_norm_eps,
+            )
         };
         let kinds = embedding("token_type_embeddings", config.type_vocab_size)?;
         let layer = |number: usize| {
@@ -129,7 +143,9 @@ impl Bert {
                 reason: error.to_string(),
             })?,
             norm: norm("embeddings")?,
-            layers: (0..config.num_hidden_layers).map(layer).collect::<std::result::Result<_, _>>()?,
+            layers: (0..config.num_hidden_layers)
+                .map(layer)
+                .collect::<std::result::Result<_, _>>()?,
             heads: config.num_attention_heads,
         })
     }
@@ -141,7 +157,10 @@ impl Bert {
             lengths: &lengths,
             heads: self.heads,
         };
-        let places: Vec<u32> = texts.iter().flat_map(|text| (0_u32..).zip(*text).map(|(place, _)| place)).collect();
+        let places: Vec<u32> = texts
+            .iter()
+            .flat_map(|text| (0_u32..).zip(*text).map(|(place, _)| place))
+            .collect();
         let pieces = texts.concat();
         let rows = pieces.len();
         let index = |ids: Vec<u32>| Tensor::from_vec(ids, rows, &Device::Cpu);
@@ -155,9 +174,13 @@ impl Bert {
                 &layer.keys.forward(&states)?,
                 &layer.values.forward(&states)?,
             )?;
-            let mixed = layer.mixed_norm.forward(&(layer.mixed.forward(&found)? + &states)?)?;
+            let mixed = layer
+                .mixed_norm
+                .forward(&(layer.mixed.forward(&found)? + &states)?)?;
             let inner = gelu(&layer.inner.forward(&mixed)?)?;
-            states = layer.outer_norm.forward(&(layer.outer.forward(&inner)? + &mixed)?)?;
+            states = layer
+                .outer_norm
+                .forward(&(layer.outer.forward(&inner)? + &mixed)?)?;
         }
         Ok(states)
     }

@@ -72,26 +72,42 @@ impl Config {
             ("norm_rel_ebd", self.norm_rel_ebd == "layer_norm", "`layer_norm`"),
             ("hidden_act", self.hidden_act == "gelu", "`gelu`"),
             ("pooler_hidden_act", self.pooler_hidden_act == "gelu", "`gelu`"),
-            ("pooler_hidden_size", self.pooler_hidden_size == self.hidden_size, "as hidden_size"),
+            (
+                "pooler_hidden_size",
+                self.pooler_hidden_size == self.hidden_size,
+                "as hidden_size",
+            ),
             ("conv_kernel_size", self.conv_kernel_size == 0, "0"),
             (
                 "embedding_size",
                 self.embedding_size.is_none_or(|size| size == self.hidden_size),
                 "as hidden_size",
             ),
-            ("hidden_size", (1..=MAX_WIDTH).contains(&self.hidden_size), "1 to 8192"),
+            (
+                "hidden_size",
+                (1..=MAX_WIDTH).contains(&self.hidden_size),
+                "1 to 8192",
+            ),
             (
                 "num_attention_heads",
                 self.num_attention_heads > 0 && self.hidden_size.is_multiple_of(self.num_attention_heads),
                 "a divisor of hidden_size",
             ),
-            ("position_buckets", (2..=MAX_PLACES).contains(&self.position_buckets), "2 to 65536"),
+            (
+                "position_buckets",
+                (2..=MAX_PLACES).contains(&self.position_buckets),
+                "2 to 65536",
+            ),
             (
                 "max_position_embeddings",
                 (4..=MAX_PLACES as usize).contains(&self.max_position_embeddings),
                 "4 to 65536",
             ),
-            ("max_relative_positions", self.max_relative_positions <= MAX_PLACES, "at most 65536"),
+            (
+                "max_relative_positions",
+                self.max_relative_positions <= MAX_PLACES,
+                "at most 65536",
+            ),
         ];
         match expected.into_iter().find(|(_, fits, _)| !fits) {
             None => Ok(()),
@@ -172,9 +188,14 @@ impl Deberta {
         let name = "deberta.encoder.rel_embeddings.weight";
         let distances = norm("encoder")?.forward(&weights.tensor(name, &[rows, width])?);
         Ok(Self {
-            words: weights.tensor("deberta.embeddings.word_embeddings.weight", &[config.vocab_size, width])?,
+            words: weights.tensor(
+                "deberta.embeddings.word_embeddings.weight",
+                &[config.vocab_size, width],
+            )?,
             norm: norm("embeddings")?,
-            layers: (0..config.num_hidden_layers).map(layer).collect::<std::result::Result<_, _>>()?,
+            layers: (0..config.num_hidden_layers)
+                .map(layer)
+                .collect::<std::result::Result<_, _>>()?,
             distances: distances.map_err(|error| FileError::Lies {
                 path: weights.path().to_owned(),
                 what: format!("the tensor `{name}`"),
@@ -195,12 +216,18 @@ impl Deberta {
         let mut states = self.norm.forward(&self.words.index_select(&ids, 0)?)?;
         for layer in &self.layers {
             let found = self.attend(layer, &states, &buckets)?;
-            let mixed = layer.mixed_norm.forward(&(layer.mixed.forward(&found)? + &states)?)?;
+            let mixed = layer
+                .mixed_norm
+                .forward(&(layer.mixed.forward(&found)? + &states)?)?;
             let inner = gelu(&layer.inner.forward(&mixed)?)?;
-            states = layer.outer_norm.forward(&(layer.outer.forward(&inner)? + &mixed)?)?;
+            states = layer
+                .outer_norm
+                .forward(&(layer.outer.forward(&inner)? + &mixed)?)?;
         }
         let pooled = gelu(&self.pooler.forward(&states.narrow(0, 0, 1)?)?)?;
-        softmax(&self.classifier.forward(&pooled)?, 1.0)?.flatten_all()?.to_vec1()
+        softmax(&self.classifier.forward(&pooled)?, 1.0)?
+            .flatten_all()?
+            .to_vec1()
     }
 
     /// Attention by what pieces are, what they are to a distance, and what a distance is to them (He et al. 2020,
@@ -210,7 +237,9 @@ impl Deberta {
         let columns = width / self.heads;
         let split = |all: Tensor| {
             let count = all.dim(0)?;
-            all.reshape((count, self.heads, columns))?.transpose(0, 1)?.contiguous()
+            all.reshape((count, self.heads, columns))?
+                .transpose(0, 1)?
+                .contiguous()
         };
         let turned = |heads: &Tensor| heads.transpose(1, 2)?.contiguous();
         let queries = split(layer.queries.forward(states)?)?;
@@ -222,10 +251,16 @@ impl Deberta {
         let to_places = queries.matmul(&turned(&far_keys)?)?.gather(&index, D::Minus1)?;
         // For a key the distance to a query is the opposite one; the bucket of the query's own distance is meant.
         let backward = index.transpose(1, 2)?.contiguous()?;
-        let from_places = keys.matmul(&turned(&far_queries)?)?.gather(&backward, D::Minus1)?;
+        let from_places = keys
+            .matmul(&turned(&far_queries)?)?
+            .gather(&backward, D::Minus1)?;
         let scores = ((queries.matmul(&turned(&keys)?)? + to_places)? + turned(&from_places)?)?;
         let weights = softmax(&scores.contiguous()?, 1.0 / (3.0 * columns as f32).sqrt())?;
-        weights.matmul(&values)?.transpose(0, 1)?.contiguous()?.reshape((rows, width))
+        weights
+            .matmul(&values)?
+            .transpose(0, 1)?
+            .contiguous()?
+            .reshape((rows, width))
     }
 
     /// For each query and each key, the row of [`Self::distances`] that stands for the distance between them.

@@ -57,7 +57,11 @@ impl Labels {
         };
         let in_order = config.id2label.keys().copied().eq(0..3);
         labels().filter(|_| in_order).ok_or_else(|| {
-            let given: Vec<String> = config.id2label.values().map(|label| crate::endpoint::short(label)).collect();
+            let given: Vec<String> = config
+                .id2label
+                .values()
+                .map(|label| crate::endpoint::short(label))
+                .collect();
             FileError::Lies {
                 path: path.to_owned(),
                 what: "`id2label`".to_owned(),
@@ -112,9 +116,16 @@ impl EntailmentModel {
                 ),
             });
         }
-        let classes = self.deberta.classify(&pieces).map_err(|error| failed(error.to_string()))?;
+        let classes = self
+            .deberta
+            .classify(&pieces)
+            .map_err(|error| failed(error.to_string()))?;
         let sum: f64 = classes.iter().copied().map(f64::from).sum();
-        let probability = |place: usize| classes.get(place).map_or(f64::NAN, |value| f64::from(*value) / sum);
+        let probability = |place: usize| {
+            classes
+                .get(place)
+                .map_or(f64::NAN, |value| f64::from(*value) / sum)
+        };
         let Labels {
             entailed,
             neutral,

@@ -97,7 +97,10 @@ pub(super) fn read(path: &Path, brings: &'static str) -> Result<Vec<u8>, FileErr
 }
 
 /// Reads a JSON file as `T`.
-pub(super) fn read_json<T: DeserializeOwned>(path: &Path, brings: &'static str) -> Result<(T, Vec<u8>), FileError> {
+pub(super) fn read_json<T: DeserializeOwned>(
+    path: &Path,
+    brings: &'static str,
+) -> Result<(T, Vec<u8>), FileError> {
     let bytes = read(path, brings)?;
     let value = serde_json::from_slice(&bytes).map_err(|error| FileError::Format {
         path: path.to_owned(),

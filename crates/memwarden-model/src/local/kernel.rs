@@ -4,8 +4,9 @@
 //! are multiplied at once, nor on how many threads do it. So a text has the same vector alone, in any batch and on
 //! any number of cores, bit for bit, which a product that cuts its work by shape does not promise.
 
-/// Rows that are multiplied at once and outputs of a panel: 6 × 16 sums fit into the registers of AVX2.
-const ROWS: usize = 6;
+use pulp::{Simd, WithSimd};
+
+/// Outputs of a panel: one vector of AVX-512, two of AVX2, four of NEON.
 const PANEL: usize = 16;
 
 /// A matrix, inputs × outputs, laid out in panels of [`PANEL`] outputs: one row of a panel for each input.
@@ -43,7 +44,9 @@ impl Packed {
         for (index, input) in inputs.enumerate() {
             for (panel, values) in input.chunks(PANEL).enumerate() {
                 if let Some(row) = rows.get_mut(panel * count + index) {
-                    row.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
+                    row.iter_mut()
+                        .zip(values)
+                        .for_each(|(place, value)| *place = *value);
                 }
             }
         }
@@ -70,18 +73,9 @@ impl Packed {
         if product.is_empty() {
             return product;
         }
-        let mut blocks = vec![[0.0; ROWS]; count.div_ceil(ROWS) * self.inputs];
-        for (index, row) in left.chunks_exact(self.inputs).enumerate() {
-            let block = blocks.iter_mut().skip(index / ROWS * self.inputs);
-            for (column, value) in block.zip(row) {
-                if let Some(place) = column.get_mut(index % ROWS) {
-                    *place = *value;
-                }
-            }
-        }
         run(Multiply {
             right: self,
-            left: &blocks,
+            left,
             bias,
             product: &mut product,
         });
@@ -118,100 +112,125 @@ pub(super) fn softmax(rows: &mut [f32], width: usize, scale: f32) {
     }
 }
 
-/// A computation that is compiled once for each kind of processor.
+/// A computation that is compiled once for each kind of processor. `V` vectors make a panel.
 trait Compute {
-    /// `FUSED` where the processor multiplies and adds in one instruction: elsewhere that is a slow call.
-    fn run<const FUSED: bool>(self);
+    fn run<S: Simd, const V: usize>(self, simd: S);
 }
 
 fn run(work: impl Compute) {
-    let processor = pulp::Arch::new();
-    if matches!(processor, pulp::Arch::Scalar) {
-        work.run::<false>();
-    } else {
-        processor.dispatch(Fused(work));
-    }
+    pulp::Arch::new().dispatch(OnVectors(work));
 }
 
-struct Fused<C>(C);
+struct OnVectors<C>(C);
 
-impl<C: Compute> pulp::NullaryFnOnce for Fused<C> {
+impl<C: Compute> WithSimd for OnVectors<C> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
-        self.0.run::<true>();
+    fn with_simd<S: Simd>(self, simd: S) {
+        match S::F32_LANES {
+            16 => self.0.run::<S, 1>(simd),
+            8 => self.0.run::<S, 2>(simd),
+            4 => self.0.run::<S, 4>(simd),
+            _ => self.0.run::<S, PANEL>(simd),
+        }
     }
 }
 
 #[inline(always)]
-fn multiply_add<const FUSED: bool>(left: f32, right: f32, sum: f32) -> f32 {
-    if FUSED {
-        left.mul_add(right, sum)
-    } else {
-        left * right + sum
-    }
+fn load<S: Simd, const V: usize>(simd: S, panel: &[f32; PANEL]) -> [S::f32s; V] {
+    let (vectors, _) = S::as_simd_f32s(panel);
+    vectors
+        .first_chunk()
+        .copied()
+        .unwrap_or([simd.splat_f32s(0.0); V])
+}
+
+#[inline(always)]
+fn store<S: Simd, const V: usize>(vectors: &[S::f32s; V]) -> [f32; PANEL] {
+    let mut panel = [0.0; PANEL];
+    let (places, _) = S::as_mut_simd_f32s(&mut panel);
+    places
+        .iter_mut()
+        .zip(vectors)
+        .for_each(|(place, vector)| *place = *vector);
+    panel
+}
+
+/// Up to a panel of numbers, zeros after them.
+#[inline(always)]
+fn padded(numbers: &[f32]) -> [f32; PANEL] {
+    let mut panel = [0.0; PANEL];
+    panel
+        .iter_mut()
+        .zip(numbers)
+        .for_each(|(place, value)| *place = *value);
+    panel
 }
 
 struct Multiply<'a> {
     right: &'a Packed,
-    /// Blocks of [`ROWS`] rows: one column of a block for each input.
-    left: &'a [[f32; ROWS]],
+    left: &'a [f32],
     bias: &'a [f32],
     product: &'a mut [f32],
 }
 
 impl Compute for Multiply<'_> {
+    /// As many rows at once as leave their sums, a panel's row and a number in the registers.
     #[inline(always)]
-    fn run<const FUSED: bool>(self) {
+    fn run<S: Simd, const V: usize>(self, simd: S) {
+        match V {
+            1 => self.multiply::<S, 14, V>(simd),
+            2 | 4 => self.multiply::<S, 6, V>(simd),
+            _ => self.multiply::<S, 1, V>(simd),
+        }
+    }
+}
+
+impl Multiply<'_> {
+    #[inline(always)]
+    fn multiply<S: Simd, const ROWS: usize, const V: usize>(self, simd: S) {
         let Packed {
             inputs,
             outputs,
             rows,
         } = self.right;
+        // Blocks of rows, one column of a block for each input.
+        let count = self.left.len() / inputs;
+        let mut blocks = vec![[0.0; ROWS]; count.div_ceil(ROWS) * inputs];
+        for (index, row) in self.left.chunks_exact(*inputs).enumerate() {
+            let block = blocks.iter_mut().skip(index / ROWS * inputs);
+            for (column, value) in block.zip(row) {
+                if let Some(place) = column.get_mut(index % ROWS) {
+                    *place = *value;
+                }
+            }
+        }
         // A panel stays in the nearest cache while all blocks pass it.
         for (number, panel) in rows.chunks_exact(*inputs).enumerate() {
             let first = number * PANEL;
-            let width = PANEL.min(outputs - first);
-            let mut bias = [0.0; PANEL];
-            let given = self.bias.iter().skip(first);
-            bias.iter_mut().zip(given).for_each(|(place, value)| *place = *value);
-            for (block, product) in self
-                .left
-                .chunks_exact(*inputs)
-                .zip(self.product.chunks_mut(ROWS * outputs))
-            {
-                let mut sums = [bias; ROWS];
+            let bias = load(simd, &padded(self.bias.get(first..).unwrap_or_default()));
+            let products = self.product.chunks_mut(ROWS * outputs);
+            for (block, product) in blocks.chunks_exact(*inputs).zip(products) {
+                let mut sums: [[S::f32s; V]; ROWS] = [bias; ROWS];
                 for (left, right) in block.iter().zip(panel) {
+                    let right = load::<S, V>(simd, right);
                     for (sums, left) in sums.iter_mut().zip(left) {
-                        for (sum, right) in sums.iter_mut().zip(right) {
-                            *sum = multiply_add::<FUSED>(*left, *right, *sum);
+                        let left = simd.splat_f32s(*left);
+                        for (sum, right) in sums.iter_mut().zip(&right) {
+                            *sum = simd.mul_add_e_f32s(left, *right, *sum);
                         }
                     }
                 }
                 for (row, sums) in product.chunks_exact_mut(*outputs).zip(&sums) {
-                    let places = row.iter_mut().skip(first).take(width);
-                    places.zip(sums).for_each(|(place, sum)| *place = *sum);
+                    let places = row.iter_mut().skip(first);
+                    places
+                        .zip(store::<S, V>(sums))
+                        .for_each(|(place, sum)| *place = sum);
                 }
             }
         }
     }
-}
-
-/// The sum in [`PANEL`] lanes that are added at the end.
-#[inline(always)]
-fn sum(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
-    let mut lanes = [0.0_f32; PANEL];
-    let (chunks, rest) = row.as_chunks::<PANEL>();
-    for chunk in chunks {
-        for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane += term(*value);
-        }
-    }
-    for (lane, value) in lanes.iter_mut().zip(rest) {
-        *lane += term(*value);
-    }
-    lanes.iter().sum()
 }
 
 struct Normalize<'a> {
@@ -224,17 +243,54 @@ struct Normalize<'a> {
 impl Compute for Normalize<'_> {
     #[inline(always)]
     #[expect(clippy::cast_precision_loss, reason = "a row has far fewer numbers than 2^24")]
-    fn run<const FUSED: bool>(self) {
+    fn run<S: Simd, const V: usize>(self, simd: S) {
         let width = self.weight.len().max(1);
         for row in self.rows.chunks_exact_mut(width) {
-            let mean = sum(row, |value| value) / width as f32;
-            let variance = sum(row, |value| (value - mean) * (value - mean)) / width as f32;
+            let mean = sum::<S, V>(simd, row) / width as f32;
+            let variance = squares::<S, V>(simd, row, mean) / width as f32;
             let scale = 1.0 / (variance + self.epsilon).sqrt();
             for ((value, weight), bias) in row.iter_mut().zip(self.weight).zip(self.bias) {
-                *value = multiply_add::<FUSED>((*value - mean) * scale, *weight, *bias);
+                *value = (*value - mean) * scale * weight + bias;
             }
         }
     }
+}
+
+/// The sum of a row, in [`PANEL`] lanes that are added at the end.
+#[inline(always)]
+fn sum<S: Simd, const V: usize>(simd: S, row: &[f32]) -> f32 {
+    let mut lanes = [simd.splat_f32s(0.0); V];
+    let (panels, rest) = row.as_chunks::<PANEL>();
+    for panel in panels {
+        for (lane, value) in lanes.iter_mut().zip(&load::<S, V>(simd, panel)) {
+            *lane = simd.add_f32s(*lane, *value);
+        }
+    }
+    let mut lanes = store::<S, V>(&lanes);
+    lanes
+        .iter_mut()
+        .zip(rest)
+        .for_each(|(lane, value)| *lane += value);
+    lanes.iter().sum()
+}
+
+/// The sum of the squares of how far each number of a row is from `mean`, added up as [`sum`] does.
+#[inline(always)]
+fn squares<S: Simd, const V: usize>(simd: S, row: &[f32], mean: f32) -> f32 {
+    let mut lanes = [simd.splat_f32s(0.0); V];
+    let middle = simd.splat_f32s(mean);
+    let (panels, rest) = row.as_chunks::<PANEL>();
+    for panel in panels {
+        for (lane, value) in lanes.iter_mut().zip(&load::<S, V>(simd, panel)) {
+            let far = simd.sub_f32s(*value, middle);
+            *lane = simd.mul_add_e_f32s(far, far, *lane);
+        }
+    }
+    let mut lanes = store::<S, V>(&lanes);
+    for (lane, value) in lanes.iter_mut().zip(rest) {
+        *lane += (value - mean) * (value - mean);
+    }
+    lanes.iter().sum()
 }
 
 /// erf(x) ≈ x · p(x²) / q(x²) for |x| ≤ 4, beyond which it is ±1 in single precision. Fitted by least squares on
@@ -256,18 +312,41 @@ struct Gelu<'a> {
 
 impl Compute for Gelu<'_> {
     #[inline(always)]
-    fn run<const FUSED: bool>(self) {
-        for value in self.values {
-            let x = (*value * std::f32::consts::FRAC_1_SQRT_2).clamp(-4.0, 4.0);
-            let square = x * x;
-            let horner = |coefficients: &[f32]| {
-                let terms = coefficients.iter().rev();
-                terms.fold(0.0, |sum, term| multiply_add::<FUSED>(sum, square, *term))
-            };
-            let erf = x * horner(&ERF_P) / horner(&ERF_Q);
-            *value = 0.5 * *value * (1.0 + erf);
+    fn run<S: Simd, const V: usize>(self, simd: S) {
+        let (panels, rest) = self.values.as_chunks_mut::<PANEL>();
+        for panel in panels {
+            *panel = gelu_of::<S, V>(simd, panel);
         }
+        let last = gelu_of::<S, V>(simd, &padded(rest));
+        rest.iter_mut()
+            .zip(last)
+            .for_each(|(place, value)| *place = value);
     }
+}
+
+// What a closure does inside of an iterator is compiled without the processor's instructions: loops, here.
+#[inline(always)]
+fn gelu_of<S: Simd, const V: usize>(simd: S, panel: &[f32; PANEL]) -> [f32; PANEL] {
+    let mut vectors = load::<S, V>(simd, panel);
+    for value in &mut vectors {
+        let x = simd.mul_f32s(*value, simd.splat_f32s(std::f32::consts::FRAC_1_SQRT_2));
+        let x = simd.max_f32s(simd.min_f32s(x, simd.splat_f32s(4.0)), simd.splat_f32s(-4.0));
+        let square = simd.mul_f32s(x, x);
+        let above = simd.mul_f32s(x, horner(simd, &ERF_P, square));
+        let erf = simd.div_f32s(above, horner(simd, &ERF_Q, square));
+        let half = simd.mul_f32s(*value, simd.splat_f32s(0.5));
+        *value = simd.mul_add_e_f32s(half, erf, half);
+    }
+    store::<S, V>(&vectors)
+}
+
+#[inline(always)]
+fn horner<S: Simd>(simd: S, coefficients: &[f32], x: S::f32s) -> S::f32s {
+    let mut sum = simd.splat_f32s(0.0);
+    for coefficient in coefficients.iter().rev() {
+        sum = simd.mul_add_e_f32s(sum, x, simd.splat_f32s(*coefficient));
+    }
+    sum
 }
 
 #[cfg(test)]
@@ -290,7 +369,12 @@ mod tests {
     fn matrices() -> impl Strategy<Value = (usize, Vec<f32>, Vec<f32>, Vec<f32>)> {
         (1_usize..40, 0_usize..20, 1_usize..40).prop_flat_map(|(inputs, rows, outputs)| {
             let numbers = |count| prop::collection::vec(-2.0_f32..2.0, count);
-            (Just(inputs), numbers(rows * inputs), numbers(outputs * inputs), numbers(outputs))
+            (
+                Just(inputs),
+                numbers(rows * inputs),
+                numbers(outputs * inputs),
+                numbers(outputs),
+            )
         })
     }
 

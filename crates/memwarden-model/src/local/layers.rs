@@ -42,7 +42,9 @@ impl CustomOp1 for Linear {
         let (rows, columns) = layout.shape().dims2()?;
         if columns != self.weights.inputs() {
             let inputs = self.weights.inputs();
-            return Err(Error::Msg(format!("rows of {columns} numbers for {inputs} inputs")));
+            return Err(Error::Msg(format!(
+                "rows of {columns} numbers for {inputs} inputs"
+            )));
         }
         let product = self.weights.product(numbers(storage, layout)?, &self.bias);
         Ok((CpuStorage::F32(product), (rows, self.weights.outputs()).into()))

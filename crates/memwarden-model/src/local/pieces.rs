@@ -21,7 +21,11 @@ pub(super) struct Pieces {
 
 impl Pieces {
     /// Reads `tokenizer.json`, whose pieces must be among `rows` rows of an embedding. Its bytes come with it.
-    pub(super) fn open(directory: &Path, rows: usize, brings: &'static str) -> Result<(Self, Vec<u8>), FileError> {
+    pub(super) fn open(
+        directory: &Path,
+        rows: usize,
+        brings: &'static str,
+    ) -> Result<(Self, Vec<u8>), FileError> {
         let path = directory.join("tokenizer.json");
         let bytes = read(&path, brings)?;
         let wrong = |reason: String| FileError::Tokenizer {

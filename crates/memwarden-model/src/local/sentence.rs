@@ -88,7 +88,10 @@ impl SentenceEncoder {
     ///
     /// A text longer than the model's window is read in windows, and its vector is the mean over the pieces of all.
     fn vectors(&self, texts: &[&str]) -> Result<(Vec<Vec<f32>>, u64), String> {
-        let cut: Vec<Vec<u32>> = texts.par_iter().map(|text| self.pieces.cut(text)).collect::<Result<_, _>>()?;
+        let cut: Vec<Vec<u32>> = texts
+            .par_iter()
+            .map(|text| self.pieces.cut(text))
+            .collect::<Result<_, _>>()?;
         let windows: Vec<Window> = cut
             .iter()
             .enumerate()
@@ -100,12 +103,17 @@ impl SentenceEncoder {
             })
             .collect();
         let groups = groups(&windows);
-        let sums: Vec<Vec<Vec<f64>>> =
-            groups.par_iter().map(|group| self.sums(group)).collect::<Result<_, _>>()?;
+        let sums: Vec<Vec<Vec<f64>>> = groups
+            .par_iter()
+            .map(|group| self.sums(group))
+            .collect::<Result<_, _>>()?;
         let mut totals = vec![vec![0.0_f64; self.dimensions]; texts.len()];
         for (window, sum) in windows.iter().zip(sums.iter().flatten()) {
             if let Some(total) = totals.get_mut(window.text) {
-                total.iter_mut().zip(sum).for_each(|(total, value)| *total += value);
+                total
+                    .iter_mut()
+                    .zip(sum)
+                    .for_each(|(total, value)| *total += value);
             }
         }
         let read = windows.iter().map(|window| window.pieces.len() as u64).sum();
@@ -124,7 +132,9 @@ impl SentenceEncoder {
             .map(|window| {
                 let mut sum = vec![0.0; self.dimensions];
                 for row in rows.by_ref().take(window.len()) {
-                    sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
+                    sum.iter_mut()
+                        .zip(row)
+                        .for_each(|(sum, value)| *sum += f64::from(*value));
                 }
                 sum
             })

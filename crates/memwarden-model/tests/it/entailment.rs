@@ -48,14 +48,22 @@ fn a_judgment_is_the_one_of_the_reference() {
     let rows: Vec<Value> = serde_json::from_str(&text).unwrap();
     let pairs: Vec<(&str, &str)> = rows
         .iter()
-        .map(|row| (row["premise"].as_str().unwrap(), row["hypothesis"].as_str().unwrap()))
+        .map(|row| {
+            (
+                row["premise"].as_str().unwrap(),
+                row["hypothesis"].as_str().unwrap(),
+            )
+        })
         .collect();
     let mut pieces = 0;
     for (row, given) in rows.iter().zip(ask(&model, &pairs)) {
         let given = given.unwrap();
         let found = [given.entailed, given.neutral, given.contradicted];
         for (found, reference) in found.iter().zip(row["probabilities"].as_array().unwrap()) {
-            assert!((found - reference.as_f64().unwrap()).abs() < 1e-4, "{row}: {found}");
+            assert!(
+                (found - reference.as_f64().unwrap()).abs() < 1e-4,
+                "{row}: {found}"
+            );
         }
         assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         pieces += row["pieces"].as_u64().unwrap();
@@ -90,7 +98,10 @@ fn classes_without_the_three_names_are_refused() {
     ] {
         let directory = with_config(|config| config["id2label"] = labels.clone());
         let error = open(directory.path()).unwrap_err().to_string();
-        assert!(error.contains("`id2label`") && error.contains("expected entailment"), "{error}");
+        assert!(
+            error.contains("`id2label`") && error.contains("expected entailment"),
+            "{error}"
+        );
     }
 }
 

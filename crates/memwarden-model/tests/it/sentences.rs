@@ -44,9 +44,16 @@ fn a_vector_is_the_one_of_the_reference() {
         }
         assert_eq!(vector.len(), reference.len());
         for (value, reference) in vector.iter().zip(&reference) {
-            assert!((f64::from(*value) - reference).abs() < 1e-4, "{text}: {value} {reference}");
+            assert!(
+                (f64::from(*value) - reference).abs() < 1e-4,
+                "{text}: {value} {reference}"
+            );
         }
-        let cosine: f64 = vector.iter().zip(&reference).map(|(l, r)| f64::from(*l) * r).sum();
+        let cosine: f64 = vector
+            .iter()
+            .zip(&reference)
+            .map(|(l, r)| f64::from(*l) * r)
+            .sum();
         assert!(cosine > 0.999_999, "{text}: {cosine}");
     }
 }
@@ -59,11 +66,17 @@ fn every_call_is_metered_with_the_models_own_count() {
     encoder.encode(&texts).unwrap();
     // Each window of 38 pieces has two markers.
     let windows = |pieces: u64| pieces + 2 * pieces.div_ceil(38);
-    let pieces: u64 = rows.iter().map(|row| windows(row["pieces"].as_u64().unwrap())).sum();
+    let pieces: u64 = rows
+        .iter()
+        .map(|row| windows(row["pieces"].as_u64().unwrap()))
+        .sum();
     let report = meter.report(By::Purpose);
     assert_eq!(report.rows.len(), 1);
     assert_eq!(report.rows[0].name, "recall");
-    assert_eq!((report.rows[0].sum.calls, report.rows[0].sum.prompt_tokens), (1, pieces));
+    assert_eq!(
+        (report.rows[0].sum.calls, report.rows[0].sum.prompt_tokens),
+        (1, pieces)
+    );
     assert!(encoder.name().starts_with("bert-32-"), "{}", encoder.name());
 }
 
