@@ -4,5 +4,14 @@
 //! `memwarden-core`, inside [`Metered`](crate::Metered).
 
 mod files;
+mod gguf;
+mod grammar;
+mod language;
+mod llama;
+mod sampling;
+mod template;
+mod vocabulary;
 
 pub use files::FileError;
+pub use gguf::{Gguf, MAX_GGUF_BYTES};
+pub use language::LanguageModel;

@@ -15,6 +15,8 @@ mod embeddings;
 mod endpoint;
 #[cfg(test)]
 mod fixture;
+#[cfg(all(test, feature = "local"))]
+mod llama;
 #[cfg(test)]
 mod meter_file;
 #[cfg(test)]
