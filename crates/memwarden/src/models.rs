@@ -3,6 +3,8 @@
 //! A known model is a small file in a directory of the user's that points to where the model lies: nothing is copied
 //! and nothing is fetched. Running a model is `memwarden-model`'s work.
 
+#[cfg(feature = "models")]
+use memwarden_core::Digest;
 use memwarden_core::encode::EncodeError;
 use memwarden_core::model::{Ability, ModelError};
 use serde_json::{Value, json};
@@ -43,7 +45,14 @@ impl ModelKind {
         match self {
             Self::Static | Self::Sentence => &[Ability::Encode],
             Self::Entailment => &[Ability::Entail],
-            Self::Language => &[Ability::Chat, Ability::Score, Ability::Hidden],
+            Self::Language => &[
+                Ability::Chat,
+                Ability::JsonSchema,
+                Ability::Logprobs,
+                Ability::Score,
+                Ability::Hidden,
+                Ability::Attention,
+            ],
         }
     }
 
@@ -492,6 +501,46 @@ fn check_entailment(_: &Path) -> Result<Checked, ModelsError> {
     })
 }
 
+#[cfg(feature = "models")]
+fn check_language(path: &Path) -> Result<Checked, ModelsError> {
+    use memwarden_core::model::{Score as _, ScoreCall};
+    use memwarden_model::{LanguageModel, Meter, Metered, Prices};
+    use std::sync::Arc;
+
+    let model = LanguageModel::open(path)?;
+    let bytes = std::fs::read(path).map_err(|error| failed(path, error))?;
+    let digits: String = Digest::of(&bytes).to_string().chars().take(16).collect();
+    let name = format!("{}-{digits}", model.name());
+    let shape = format!(
+        "{} blocks, states of {} components, {} tokens at most",
+        model.blocks(),
+        model.dimensions(),
+        model.context()
+    );
+    let model = Metered::local(model, Arc::new(Meter::in_memory(Prices::default())));
+    let wrong = |reason: String| ModelsError::Failed {
+        model: name.clone(),
+        reason,
+    };
+    let purpose = "check".parse().map_err(|error| wrong(format!("{error}")))?;
+    let likely = |continuation| {
+        let call = ScoreCall {
+            purpose: &purpose,
+            prefix: "The capital of France is",
+            continuation,
+        };
+        let scored = model.score(&[call]).pop();
+        let scored = scored.ok_or_else(|| wrong("it gave no answer".to_owned()))??;
+        Ok::<f64, ModelsError>(scored.log_probability())
+    };
+    let (right, other) = (likely(" Paris")?, likely(" Berlin")?);
+    Ok(Checked {
+        saw: format!("{shape}; `Paris` is the capital of France with ln p = {right:.2}, `Berlin` with {other:.2}"),
+        model: name,
+    })
+}
+
+#[cfg(not(feature = "models"))]
 fn check_language(_: &Path) -> Result<Checked, ModelsError> {
     Err(ModelsError::NotBuilt {
         kind: ModelKind::Language,

@@ -2,7 +2,6 @@
 //!
 //! Nothing is fetched from anywhere. Only this room knows the tensor library; what leaves it are the abilities of
 //! `memwarden-core`, inside [`Metered`](crate::Metered).
-
 //!
 //! `files` is what can be wrong with them · `weights` reads safetensors, `pieces` a tokenizer · `kernel` is the
 //! arithmetic, `layers` what is built of it · `bert` with `sentence` is the encoder, `deberta` with `entail` the judge.
@@ -11,13 +10,22 @@ mod bert;
 mod deberta;
 mod entail;
 mod files;
+mod gguf;
+mod grammar;
 mod kernel;
+mod language;
 mod layers;
+mod llama;
 mod pieces;
+mod sampling;
 mod sentence;
+mod template;
+mod vocabulary;
 mod weights;
 
 pub use files::FileError;
+pub use gguf::{Gguf, MAX_GGUF_BYTES};
+pub use language::LanguageModel;
 pub use weights::read_header;
 
 use crate::{Meter, Metered, MeteredEncoder};

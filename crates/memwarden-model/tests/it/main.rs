@@ -19,6 +19,8 @@ mod endpoint;
 mod entailment;
 #[cfg(test)]
 mod fixture;
+#[cfg(all(test, feature = "local"))]
+mod llama;
 #[cfg(test)]
 mod meter_file;
 #[cfg(test)]
