@@ -11,7 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let directory = std::env::args().nth(1).ok_or("expected the directory of a sentence encoder")?;
+    let directory = std::env::args()
+        .nth(1)
+        .ok_or("expected the directory of a sentence encoder")?;
     let meter = Arc::new(Meter::in_memory(Prices::default()));
     let encoder = Metered::sentence_encoder(Path::new(&directory), "check".parse()?, meter)?;
     let lines = std::io::stdin().lock().lines();

@@ -535,7 +535,9 @@ fn check_language(path: &Path) -> Result<Checked, ModelsError> {
     };
     let (right, other) = (likely(" Paris")?, likely(" Berlin")?);
     Ok(Checked {
-        saw: format!("{shape}; `Paris` is the capital of France with ln p = {right:.2}, `Berlin` with {other:.2}"),
+        saw: format!(
+            "{shape}; `Paris` is the capital of France with ln p = {right:.2}, `Berlin` with {other:.2}"
+        ),
         model: name,
     })
 }

@@ -25,6 +25,19 @@ pub enum FileError {
         /// Why.
         source: std::io::Error,
     },
+    /// There is no runtime to run the file with.
+    #[cfg(feature = "onnx")]
+    #[error(
+        "`{}` needs an ONNX Runtime, and none can be loaded: {reason}; the PyPI package `onnxruntime` brings \
+         `onnxruntime/capi/libonnxruntime.so.*`: name that file with ORT_DYLIB_PATH",
+        path.display()
+    )]
+    Runtime {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// The file is of another format.
     #[error("`{}` is no {expected} file: {reason}", path.display())]
     Format {

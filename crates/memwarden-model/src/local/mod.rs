@@ -4,7 +4,7 @@
 //! `memwarden-core`, inside [`Metered`](crate::Metered).
 //!
 //! `files` is what can be wrong with them · `weights` reads safetensors, `pieces` a tokenizer · `kernel` is the
-//! arithmetic, `layers` what is built of it · `bert` with `sentence` is the encoder, `deberta` with `entail` the judge.
+//! arithmetic, `layers` what is built of it · `bert` with `sentence` is the encoder (`onnx` in place of `bert` where that is built in), `deberta` with `entail` the judge.
 
 mod bert;
 mod deberta;
@@ -16,6 +16,8 @@ mod kernel;
 mod language;
 mod layers;
 mod llama;
+#[cfg(feature = "onnx")]
+mod onnx;
 mod pieces;
 mod sampling;
 mod sentence;
@@ -37,7 +39,8 @@ use std::sync::Arc;
 
 impl Metered {
     /// A sentence encoder of the BERT family from the files in `directory`: `config.json`, `model.safetensors` and
-    /// `tokenizer.json`. Each text is spent on `purpose`.
+    /// `tokenizer.json`. Each text is spent on `purpose`. Where the build feature `onnx` is on and there is a `model.onnx`
+    /// too, an ONNX Runtime of the machine runs that.
     ///
     /// # Errors
     /// [`FileError`], which names the file; where one is missing, it says what brings it.

@@ -28,11 +28,64 @@ const ROWS_AT_ONCE: usize = 192;
 #[derive(Debug)]
 pub(crate) struct SentenceEncoder {
     name: String,
-    bert: Bert,
+    pass: Pass,
     pieces: Pieces,
     dimensions: usize,
     /// Pieces of a text that are read at once, markers included.
     window: usize,
+}
+
+/// What makes states of pieces.
+#[derive(Debug)]
+enum Pass {
+    Own(Bert),
+    #[cfg(feature = "onnx")]
+    Onnx(super::onnx::Onnx),
+}
+
+impl Pass {
+    /// The pass, and the bytes of its weights.
+    fn open(directory: &Path, config: &Config) -> Result<(Self, Vec<u8>), FileError> {
+        #[cfg(feature = "onnx")]
+        {
+            let path = directory.join("model.onnx");
+            if path.exists() {
+                let bytes = super::files::read(&path, BRINGS)?;
+                return Ok((Self::Onnx(super::onnx::Onnx::open(&path)?), bytes));
+            }
+        }
+        let weights = Weights::open(&directory.join("model.safetensors"), BRINGS)?;
+        let bert = Bert::open(&weights, config)?;
+        Ok((Self::Own(bert), weights.into_bytes()))
+    }
+
+    /// What the names of encoders begin with.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Own(_) => "bert",
+            #[cfg(feature = "onnx")]
+            Self::Onnx(_) => "bert-onnx",
+        }
+    }
+
+    /// The last states of several texts, rows one after the other.
+    fn states(&self, texts: &[&[u32]]) -> Result<Vec<f32>, String> {
+        match self {
+            Self::Own(bert) => {
+                let states = bert.forward(texts);
+                let states = states.and_then(|states| states.flatten_all()?.to_vec1());
+                states.map_err(|error| error.to_string())
+            }
+            #[cfg(feature = "onnx")]
+            Self::Onnx(onnx) => {
+                let states: Vec<Vec<f32>> = texts
+                    .iter()
+                    .map(|text| onnx.states(text))
+                    .collect::<Result<_, _>>()?;
+                Ok(states.concat())
+            }
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -59,15 +112,15 @@ impl SentenceEncoder {
         config.check(&path)?;
         let window = window(directory, &config)?;
         require_mean(directory)?;
-        let weights = Weights::open(&directory.join("model.safetensors"), BRINGS)?;
         let (pieces, tokenizer_bytes) = Pieces::open(directory, config.vocab_size, BRINGS)?;
-        let files = [weights.bytes(), &tokenizer_bytes, &config_bytes];
+        let (pass, weights) = Pass::open(directory, &config)?;
+        let files = [weights.as_slice(), &tokenizer_bytes, &config_bytes];
         let digests: String = files.iter().map(|bytes| Digest::of(bytes).to_string()).collect();
         let digest = Digest::of(format!("{digests} {window}").as_bytes()).to_string();
         let digits: String = digest.chars().take(16).collect();
         Ok(Self {
-            name: format!("bert-{}-{digits}", config.hidden_size),
-            bert: Bert::open(&weights, &config)?,
+            name: format!("{}-{}-{digits}", pass.name(), config.hidden_size),
+            pass,
             pieces,
             dimensions: config.hidden_size,
             window,
@@ -123,9 +176,11 @@ impl SentenceEncoder {
     /// For each window, the sum of its last states. The mean has the same direction.
     fn sums(&self, windows: &[Window]) -> Result<Vec<Vec<f64>>, String> {
         let pieces: Vec<&[u32]> = windows.iter().map(|window| window.pieces.as_slice()).collect();
-        let states = self.bert.forward(&pieces);
-        let states = states.and_then(|states| states.flatten_all()?.to_vec1::<f32>());
-        let states = states.map_err(|error| error.to_string())?;
+        let states = self.pass.states(&pieces)?;
+        let rows: usize = pieces.iter().map(|window| window.len()).sum();
+        if states.len() != rows * self.dimensions {
+            return Err(format!("{} numbers for {rows} pieces", states.len()));
+        }
         let mut rows = states.chunks_exact(self.dimensions);
         Ok(pieces
             .iter()

@@ -59,6 +59,11 @@ impl Weights {
         &self.bytes
     }
 
+    /// The whole file, when nothing more is wanted of it.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Whether there is a tensor of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.places.contains_key(name)

@@ -224,6 +224,20 @@ fn pooling_and_window_are_read_where_they_are_told() {
     assert!(open(directory.path()).is_ok());
 }
 
+#[test]
+fn the_seeds_of_the_fuzzer_are_read_or_refused() {
+    let seeds = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/safetensors");
+    let mut read = Vec::new();
+    for seed in std::fs::read_dir(seeds).unwrap() {
+        let seed = seed.unwrap().path();
+        let bytes = std::fs::read(&seed).unwrap();
+        if memwarden_model::read_header(&seed, &bytes).is_ok() {
+            read.push(seed.file_name().unwrap().to_owned());
+        }
+    }
+    assert_eq!(read, ["whole"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
