@@ -524,11 +524,7 @@ fn check_language(path: &Path) -> Result<Checked, ModelsError> {
     };
     let purpose = "check".parse().map_err(|error| wrong(format!("{error}")))?;
     let likely = |continuation| {
-        let call = ScoreCall {
-            purpose: &purpose,
-            prefix: "The capital of France is",
-            continuation,
-        };
+        let call = ScoreCall::new(&purpose, "The capital of France is", continuation);
         let scored = model.score(&[call]).pop();
         let scored = scored.ok_or_else(|| wrong("it gave no answer".to_owned()))??;
         Ok::<f64, ModelsError>(scored.log_probability())
