@@ -57,8 +57,13 @@ impl Config {
                 format!("{given} places leave no room for a text"),
             );
         }
-        if self.type_vocab_size == 0 {
-            return lies("type_vocab_size", "0: expected at least 1".to_owned());
+        for (what, given) in [
+            ("type_vocab_size", self.type_vocab_size),
+            ("intermediate_size", self.intermediate_size),
+        ] {
+            if given == 0 {
+                return lies(what, "0: expected at least 1".to_owned());
+            }
         }
         if self.hidden_act != "gelu" {
             return lies("hidden_act", format!("`{}`: expected `gelu`", self.hidden_act));

@@ -78,6 +78,7 @@ impl Config {
                 "as hidden_size",
             ),
             ("conv_kernel_size", self.conv_kernel_size == 0, "0"),
+            ("intermediate_size", self.intermediate_size > 0, "at least 1"),
             (
                 "embedding_size",
                 self.embedding_size.is_none_or(|size| size == self.hidden_size),

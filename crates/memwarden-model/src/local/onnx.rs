@@ -35,11 +35,11 @@ impl Onnx {
             expected: "ONNX",
             reason: crate::endpoint::short(&reason),
         };
-        load().map_err(|reason| FileError::Runtime {
+        let environment = environment().map_err(|reason| FileError::Runtime {
             path: path.to_owned(),
             reason: crate::endpoint::short(&reason),
         })?;
-        let session = Session::builder()
+        let session = Session::builder(environment)
             .map_err(|error| format(error.to_string()))?
             .commit_from_file(path)
             .map_err(|error| format(error.to_string()))?;
@@ -81,15 +81,12 @@ impl Onnx {
     }
 }
 
-fn load() -> Result<(), String> {
+fn environment() -> Result<&'static Environment, String> {
     let loaded = ENVIRONMENT.get_or_init(|| {
         let named = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty());
         let path = named.unwrap_or_else(|| LIBRARY.into());
         let builder = ort::init_from(path).map_err(|error| error.to_string())?;
         builder.build().map_err(|error| error.to_string())
     });
-    match loaded {
-        Ok(_) => Ok(()),
-        Err(reason) => Err(reason.clone()),
-    }
+    loaded.as_ref().map_err(Clone::clone)
 }

@@ -149,6 +149,7 @@ fn a_configuration_that_does_not_fit_the_weights_is_refused() {
         ("hidden_size", json!(0), "`hidden_size`"),
         ("max_position_embeddings", json!(2), "`max_position_embeddings`"),
         ("type_vocab_size", json!(0), "`type_vocab_size`"),
+        ("intermediate_size", json!(0), "`intermediate_size`"),
         ("hidden_act", json!("relu"), "`hidden_act`"),
         (
             "position_embedding_type",

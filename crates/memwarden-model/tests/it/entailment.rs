@@ -114,6 +114,7 @@ fn what_the_forward_pass_does_not_do_is_refused_by_name() {
         ("conv_kernel_size", Value::from(3)),
         ("norm_rel_ebd", Value::from("none")),
         ("hidden_act", Value::from("relu")),
+        ("intermediate_size", Value::from(0)),
         ("position_buckets", Value::from(-1)),
         ("position_buckets", Value::from(i64::MAX)),
         ("num_attention_heads", Value::from(5)),
