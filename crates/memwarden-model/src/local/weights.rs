@@ -174,8 +174,8 @@ fn header(path: &Path, bytes: &[u8]) -> Result<(u64, BTreeMap<String, Place>), F
             end => return Err(truncated(&what(), end.unwrap_or(u64::MAX))),
         }
         if let Some(width) = width(&place.dtype) {
-            let sides = place.shape.iter();
-            let wanted = sides.fold(Some(width), |product, side| product?.checked_mul(*side));
+            let mut sides = place.shape.iter();
+            let wanted = sides.try_fold(width, |product, side| product.checked_mul(*side));
             if wanted != Some(held) {
                 return Err(lies(format!(
                     "a {} of shape {:?} does not have {held} bytes",
