@@ -64,3 +64,11 @@ pub fn baseline(bytes: &[u8]) {
         }
     }
 }
+
+/// The header of a file of weights.
+pub fn safetensors(bytes: &[u8]) {
+    match memwarden::model::read_header(std::path::Path::new("weights"), bytes) {
+        Ok(shapes) => assert!(shapes.len() <= bytes.len()),
+        Err(error) => assert!(error.to_string().contains("`weights`")),
+    }
+}

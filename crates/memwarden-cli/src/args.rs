@@ -43,6 +43,13 @@ pub struct Global {
         value_name = "TOKEN"
     )]
     pub token: Option<String>,
+    /// Encoder of texts: a name from `memwarden models list`, or a directory with config.json, model.safetensors and
+    /// tokenizer.json of a static model (Model2Vec) or a BERT [default: the built-in one]
+    #[arg(long, global = true, env = "MEMWARDEN_ENCODER", value_name = "NAME|DIR")]
+    pub encoder: Option<PathBuf>,
+    /// Directory of the models that have names [default: the user's data directory, memwarden/models]
+    #[arg(long, global = true, env = "MEMWARDEN_MODELS", value_name = "DIR")]
+    pub models: Option<PathBuf>,
     /// Namespace: 1 to 128 characters of A-Z a-z 0-9 . _ : -
     #[arg(short, long, global = true, default_value_t, value_name = "NAME")]
     pub namespace: Namespace,
@@ -72,6 +79,9 @@ pub enum Command {
     /// Measure on your own data
     #[command(subcommand)]
     Eval(EvalCommand),
+    /// Models whose files lie on this machine (build feature `models`)
+    #[command(subcommand)]
+    Models(ModelsCommand),
     /// Screen memory files where they lie, without a store: Markdown, JSON, databases, whole directories
     Scan(ScanArgs),
     #[command(flatten)]
@@ -411,10 +421,25 @@ pub enum EvalCommand {
     Recall {
         /// Dialogues with questions and the turns that answer them, in the format of LoCoMo
         file: PathBuf,
-        /// Another encoder: a directory with model.safetensors, tokenizer.json and config.json of a static model
-        /// (Model2Vec) [default: the built-in one]
-        #[arg(long, value_name = "DIRECTORY")]
-        encoder: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelsCommand {
+    /// What is known by a name, where it lies and what it can do
+    List,
+    /// Give a model a name, after it was loaded and answered. Its files stay where they are
+    Add {
+        /// 1 to 64 characters of a-z 0-9 . _ -
+        name: String,
+        /// A GGUF file, or a directory with config.json, model.safetensors and tokenizer.json
+        path: PathBuf,
+    },
+    /// Load models, ask each something, and say what it said
+    #[command(after_help = "Exit codes: 0 every model loads and answers, 1 one does not.")]
+    Check {
+        /// Only this one
+        name: Option<String>,
     },
 }
 

@@ -2,7 +2,11 @@
 
 use crate::args::Global;
 use crate::failure::Failure;
-use memwarden::{Credential, Handle, Options, Places, Role, Warden, credential_path};
+use memwarden::core::encode::Encode;
+use memwarden::{
+    Credential, Handle, Models, ModelsError, Options, Places, Role, Warden, built_in_encoder,
+    credential_path, encoder_from,
+};
 use memwarden_core::PrincipalId;
 use std::fs::OpenOptions;
 use std::io::{Seek as _, Write as _};
@@ -17,7 +21,7 @@ const CREDENTIAL_ROOM: usize = 512;
 pub(crate) fn places(global: &Global) -> Result<Places, Failure> {
     let store = match &global.store {
         Some(store) => store.clone(),
-        None => default_store()?,
+        None => data("default", "--store")?,
     };
     Ok(Places {
         store,
@@ -26,9 +30,35 @@ pub(crate) fn places(global: &Global) -> Result<Places, Failure> {
     })
 }
 
+/// The models that have names.
+pub(crate) fn models(global: &Global) -> Result<Models, Failure> {
+    match &global.models {
+        Some(directory) => Ok(Models::within(directory)),
+        None => Ok(Models::within(data("models", "--models")?)),
+    }
+}
+
+/// The encoder that the arguments name: a directory, or a name from `memwarden models list`.
+pub(crate) fn encoder(global: &Global) -> Result<Arc<dyn Encode>, Failure> {
+    let Some(given) = &global.encoder else {
+        return Ok(built_in_encoder());
+    };
+    let failed = |error: ModelsError| Failure::Input(format!("`encoder`: {error}"));
+    let is_name = given.components().count() == 1 && !given.exists();
+    let directory = match given.to_str().filter(|_| is_name) {
+        Some(name) => models(global)?.find(name).map_err(failed)?.path,
+        None => given.clone(),
+    };
+    encoder_from(&directory).map_err(failed)
+}
+
 /// An open store, with what was worth a warning printed to stderr.
 pub(crate) fn open(global: &Global) -> Result<Arc<Warden>, Failure> {
-    let warden = Warden::open_with(&places(global)?, &Options::default())?;
+    let options = Options {
+        encoder: Some(encoder(global)?),
+        ..Options::default()
+    };
+    let warden = Warden::open_with(&places(global)?, &options)?;
     for warning in warden.warnings() {
         eprintln!("warning: {warning}");
     }
@@ -122,7 +152,8 @@ pub(crate) fn register(
     done
 }
 
-fn default_store() -> Result<PathBuf, Failure> {
+/// A directory of the program's in the user's data directory; `argument` is what names another.
+fn data(name: &str, argument: &str) -> Result<PathBuf, Failure> {
     let from = |name: &str| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -131,8 +162,10 @@ fn default_store() -> Result<PathBuf, Failure> {
     from("XDG_DATA_HOME")
         .filter(|path| path.is_absolute())
         .or_else(|| from("HOME").map(|home| home.join(".local/share")))
-        .map(|data| data.join("memwarden").join("default"))
+        .map(|data| data.join("memwarden").join(name))
         .ok_or_else(|| {
-            Failure::Input("neither XDG_DATA_HOME nor HOME is set: name the store with --store".to_owned())
+            Failure::Input(format!(
+                "neither XDG_DATA_HOME nor HOME is set: name the directory with {argument}"
+            ))
         })
 }

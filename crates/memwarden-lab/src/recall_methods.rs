@@ -5,12 +5,12 @@
 
 use crate::recall_eval::{self, DEPTH, RecallEvalError, RecallScore};
 use memwarden::core::RecordId;
-use memwarden::core::encode::Encode;
+use memwarden::core::encode::{Embedding, Encode, EncodeError};
 use memwarden::{CommonTerms, Entry, Handle, Namespace, Options, Places, Query, Retrieval, Role, Warden};
 use std::collections::HashMap;
 use std::error::Error;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 type Failed = Box<dyn Error + Send + Sync>;
 
@@ -23,8 +23,19 @@ pub const METHODS: [(&str, Retrieval, CommonTerms); 5] = [
     ("vectors", Retrieval::Vector, CommonTerms::Dropped),
 ];
 
+/// How far a measurement is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The method at work.
+    pub method: &'static str,
+    /// Dialogues that it was asked about, over all methods.
+    pub done: usize,
+    /// How many there will be.
+    pub of: usize,
+}
+
 /// Measures every method of [`METHODS`] on a LoCoMo file. The store is made in `directory`, which must be empty;
-/// `done` is told after each method.
+/// `progress` is told when a method begins with a dialogue.
 ///
 /// # Errors
 /// A file of another shape; a store that fails.
@@ -32,14 +43,16 @@ pub fn measure(
     json: &str,
     encoder: Arc<dyn Encode>,
     directory: &Path,
-    done: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<(&'static str, RecallScore)>, RecallEvalError> {
     let dialogues = recall_eval::parse(json)?;
     let failed = |source: Failed| RecallEvalError::Method {
         dialogue: String::new(),
         source,
     };
-    let mut kept = Kept::new(directory, encoder).map_err(failed)?;
+    let mut kept = Kept::new(directory, Arc::new(Asked::of(encoder))).map_err(failed)?;
+    let of = METHODS.len() * dialogues.len();
+    let mut done = 0;
     let mut scores = Vec::new();
     for (name, retrieval, common_terms) in METHODS {
         let mut method = Method {
@@ -47,11 +60,58 @@ pub fn measure(
             dialogue: 0,
             retrieval,
             common_terms,
+            begins: &mut || {
+                progress(Progress {
+                    method: name,
+                    done,
+                    of,
+                });
+                done += 1;
+            },
         };
         scores.push((name, recall_eval::evaluate(&dialogues, &mut method)?));
-        done(name);
     }
     Ok(scores)
+}
+
+/// An encoder that reads each question once, however many methods ask it.
+#[derive(Debug)]
+struct Asked {
+    encoder: Arc<dyn Encode>,
+    known: Mutex<HashMap<String, Vec<f32>>>,
+}
+
+impl Asked {
+    fn of(encoder: Arc<dyn Encode>) -> Self {
+        Self {
+            encoder,
+            known: Mutex::default(),
+        }
+    }
+}
+
+impl Encode for Asked {
+    fn name(&self) -> &str {
+        self.encoder.name()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.encoder.dimensions()
+    }
+
+    fn encode(&self, texts: &[&str]) -> Result<Vec<Embedding>, EncodeError> {
+        self.encoder.encode(texts)
+    }
+
+    fn encode_query(&self, text: &str) -> Result<Vec<f32>, EncodeError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(vector) = known.get(text) {
+            return Ok(vector.clone());
+        }
+        let vector = self.encoder.encode_query(text)?;
+        known.insert(text.to_owned(), vector.clone());
+        Ok(vector)
+    }
 }
 
 /// The store and which record is which turn of which dialogue.
@@ -105,10 +165,12 @@ struct Method<'a> {
     dialogue: usize,
     retrieval: Retrieval,
     common_terms: CommonTerms,
+    begins: &'a mut dyn FnMut(),
 }
 
 impl recall_eval::Recall for Method<'_> {
     fn remember(&mut self, turns: &[String]) -> Result<(), Failed> {
+        (self.begins)();
         self.kept.remember(self.dialogue, turns)?;
         self.dialogue += 1;
         Ok(())

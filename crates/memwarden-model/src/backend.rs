@@ -3,8 +3,8 @@
 use crate::call::Served;
 use crate::pace::Pace;
 use memwarden_core::model::{
-    Ability, Chat, ChatCall, EntailCall, Entailment, HiddenCall, HiddenStates, ModelError, Purpose, Reply,
-    ScoreCall, Scored, Usage,
+    Ability, AttentionCall, AttentionWeights, Chat, ChatCall, EntailCall, Entailment, HiddenCall,
+    HiddenStates, ModelError, Purpose, Reply, ScoreCall, Scored, Usage,
 };
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -34,7 +34,7 @@ impl<T> Attempt<T> {
         }
     }
 
-    fn unsupported(model: &str, ability: Ability) -> Self {
+    pub(crate) fn unsupported(model: &str, ability: Ability) -> Self {
         Self {
             result: Err(ModelError::Unsupported {
                 model: model.to_owned(),
@@ -89,6 +89,10 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug {
 
     fn hidden(&self, _call: &HiddenCall<'_>, _pace: &dyn Pace) -> Attempt<HiddenStates> {
         Attempt::unsupported(self.model(), Ability::Hidden)
+    }
+
+    fn attend(&self, _call: &AttentionCall<'_>, _pace: &dyn Pace) -> Attempt<AttentionWeights> {
+        Attempt::unsupported(self.model(), Ability::Attention)
     }
 
     fn entail(&self, _call: &EntailCall<'_>, _pace: &dyn Pace) -> Attempt<Entailment> {

@@ -2,8 +2,9 @@
 //!
 //! A model leaves this crate only inside [`Metered`], which enters every call in a [`Meter`] before it hands over
 //! the reply: what a defense costs is counted, not estimated. [`Metered::endpoint`] speaks the OpenAI protocol,
-//! [`Metered::simulated`] is a rule-based stand-in, [`Metered::cassette`] replays what was recorded, and
-//! [`Metered::foreign`] wraps any [`Chat`](memwarden_core::model::Chat) that is brought along.
+//! [`Metered::simulated`] is a rule-based stand-in, [`Metered::cassette`] replays what was recorded,
+//! [`Metered::foreign`] wraps any [`Chat`](memwarden_core::model::Chat) that is brought along, and `Metered::local` (feature
+//! `local`) runs a model whose file lies on this machine.
 //!
 //! Not here: prompts, caching of answers, choice between models. Nothing here knows of attacks or guards.
 
@@ -11,6 +12,8 @@ mod backend;
 mod call;
 mod cassette;
 mod endpoint;
+#[cfg(feature = "local")]
+mod local;
 mod meter;
 mod metered;
 mod pace;
@@ -24,8 +27,10 @@ mod tokens;
 pub use call::{Call, Cost, Outcome, Served};
 pub use cassette::CassetteError;
 pub use endpoint::{ApiKey, Delivery, EndpointConfig, JsonMode, KeyError};
+#[cfg(feature = "local")]
+pub use local::{FileError, Gguf, LanguageModel, MAX_GGUF_BYTES, read_header};
 pub use meter::{Meter, MeterError};
-pub use metered::{Metered, MeteredEncoder, REPLY_RETRIES};
+pub use metered::{Metered, MeteredEncoder, PassingOn, REPLY_RETRIES};
 pub use pace::{Pace, SystemPace};
 pub use prices::{Price, PriceError, Prices};
 pub use read::{Damaged, MAX_LINE_BYTES, Metering, read_meter};

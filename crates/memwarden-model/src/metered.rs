@@ -14,8 +14,9 @@ use crate::simulated::SimulatedModel;
 use crate::tokens::Counter;
 use memwarden_core::encode::{Embedding, Encode, EncodeError};
 use memwarden_core::model::{
-    Ability, Cell, Chat, ChatCall, Entail, EntailCall, Entailment, Finish, Hidden, HiddenCall, HiddenStates,
-    ModelError, Purpose, Reply, ReplyShape, Score, ScoreCall, Scored, TokenLogprobs, Usage,
+    Ability, Attend, AttentionCall, AttentionWeights, Cell, Chat, ChatCall, Entail, EntailCall, Entailment,
+    Finish, Hidden, HiddenCall, HiddenStates, ModelError, Purpose, Reply, ReplyShape, Score, ScoreCall,
+    Scored, TokenLogprobs, Usage,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,7 +65,15 @@ impl Metered {
         Self::of(Arc::new(Foreign { chat }), meter)
     }
 
-    fn of(backend: Arc<dyn Backend>, meter: Arc<Meter>) -> Self {
+    /// A language model whose file lies on this machine. A reply of it that is not whole is not asked for again: it
+    /// would be the same.
+    #[cfg(feature = "local")]
+    #[must_use]
+    pub fn local(model: crate::LanguageModel, meter: Arc<Meter>) -> Self {
+        Self::of(Arc::new(model), meter).with_reply_retries(0)
+    }
+
+    pub(crate) fn of(backend: Arc<dyn Backend>, meter: Arc<Meter>) -> Self {
         Self {
             backend,
             meter,
@@ -109,8 +118,16 @@ impl Metered {
     /// Its vectors of `dimensions` components, each text spent on `purpose`.
     #[must_use]
     pub fn encoder(&self, purpose: Purpose, dimensions: usize) -> MeteredEncoder {
+        self.encoder_named(
+            format!("{}/{dimensions}", self.backend.model()),
+            purpose,
+            dimensions,
+        )
+    }
+
+    pub(crate) fn encoder_named(&self, name: String, purpose: Purpose, dimensions: usize) -> MeteredEncoder {
         MeteredEncoder {
-            name: format!("{}/{dimensions}", self.backend.model()),
+            name,
             dimensions,
             purpose,
             model: self.clone(),
@@ -123,19 +140,30 @@ impl Metered {
         &self.meter
     }
 
-    fn chat_one(&self, call: &ChatCall<'_>) -> Result<Reply, ModelError> {
-        let schema = match call.shape {
-            ReplyShape::Text => None,
-            ReplyShape::Json { schema, .. } => {
-                Some(Schema::parse(schema).map_err(|reason| ModelError::Call {
+    /// The same model for a program that hands its replies on.
+    #[must_use]
+    pub fn passing_on(&self) -> PassingOn {
+        PassingOn(self.clone())
+    }
+
+    fn schema(&self, call: &ChatCall<'_>) -> Result<Option<Schema>, ModelError> {
+        match call.shape {
+            ReplyShape::Text => Ok(None),
+            ReplyShape::Json { schema, .. } => match Schema::parse(schema) {
+                Ok(schema) => Ok(Some(schema)),
+                Err(reason) => Err(ModelError::Call {
                     model: self.backend.model().to_owned(),
                     reason,
-                })?)
-            }
-        };
+                }),
+            },
+        }
+    }
+
+    fn chat_one(&self, call: &ChatCall<'_>) -> Result<Reply, ModelError> {
+        let schema = self.schema(call)?;
         let mut left = self.reply_retries;
         loop {
-            let result = self.chat_once(call, schema.as_ref());
+            let result = self.chat_once(call, schema.as_ref(), |_| ());
             match &result {
                 Err(ModelError::Truncated { .. } | ModelError::Empty { .. } | ModelError::Schema { .. })
                     if left > 0 =>
@@ -147,7 +175,13 @@ impl Metered {
         }
     }
 
-    fn chat_once(&self, call: &ChatCall<'_>, schema: Option<&Schema>) -> Result<Reply, ModelError> {
+    /// One request; `came` gets the reply before it is known to be whole.
+    fn chat_once(
+        &self,
+        call: &ChatCall<'_>,
+        schema: Option<&Schema>,
+        came: impl FnOnce(&Reply),
+    ) -> Result<Reply, ModelError> {
         let mut entry = self.begin(Ability::Chat, call.purpose);
         let mut attempt = self.backend.chat(call, self.pace.as_ref());
         if let Ok(reply) = &mut attempt.result {
@@ -156,6 +190,7 @@ impl Metered {
                 .get_or_insert_with(|| self.count_chat(call, &reply.text));
             entry.usage = Some(usage.clone());
             entry.finish = Some(reply.finish.clone());
+            came(reply);
         }
         attempt.result = attempt.result.and_then(|reply| self.whole(call, schema, reply));
         self.enter(entry, attempt)
@@ -342,7 +377,8 @@ impl Score for Metered {
 
     fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
         self.each(calls, |call| {
-            let texts = [call.prefix, call.continuation];
+            let conversation = call.conversation.iter().map(|message| message.text.as_str());
+            let texts: Vec<&str> = conversation.chain([call.prefix, call.continuation]).collect();
             let ask = || self.backend.score(call, self.pace.as_ref());
             self.weigh(Ability::Score, call.purpose, &texts, ask, |given| {
                 &mut given.usage
@@ -366,6 +402,21 @@ impl Hidden for Metered {
     }
 }
 
+impl Attend for Metered {
+    fn model(&self) -> &str {
+        self.backend.model()
+    }
+
+    fn attend(&self, calls: &[AttentionCall<'_>]) -> Vec<Result<AttentionWeights, ModelError>> {
+        self.each(calls, |call| {
+            let ask = || self.backend.attend(call, self.pace.as_ref());
+            self.weigh(Ability::Attention, call.purpose, &[call.text], ask, |given| {
+                &mut given.usage
+            })
+        })
+    }
+}
+
 impl Entail for Metered {
     fn model(&self) -> &str {
         self.backend.model()
@@ -378,6 +429,39 @@ impl Entail for Metered {
             self.weigh(Ability::Entail, call.purpose, &texts, ask, |given| {
                 &mut given.usage
             })
+        })
+    }
+}
+
+/// A model whose replies are handed on to somebody else, who sees why they ended: one that was cut off, is empty or has
+/// another shape is entered as what it is, and comes as it came. It is not asked for again.
+#[derive(Debug, Clone)]
+pub struct PassingOn(Metered);
+
+impl Chat for PassingOn {
+    fn model(&self) -> &str {
+        self.0.backend.model()
+    }
+
+    fn chat(&self, calls: &[ChatCall<'_>]) -> Vec<Result<Reply, ModelError>> {
+        self.0.each(calls, |call| {
+            let schema = self.0.schema(call)?;
+            let mut came = None;
+            let entered = self
+                .0
+                .chat_once(call, schema.as_ref(), |reply| came = Some(reply.clone()));
+            match (entered, came) {
+                (
+                    Err(
+                        ModelError::Truncated { .. }
+                        | ModelError::Empty { .. }
+                        | ModelError::Withheld { .. }
+                        | ModelError::Schema { .. },
+                    ),
+                    Some(reply),
+                ) => Ok(reply),
+                (entered, _) => entered,
+            }
         })
     }
 }
@@ -401,6 +485,18 @@ impl Encode for MeteredEncoder {
     }
 
     fn encode(&self, texts: &[&str]) -> Result<Vec<Embedding>, EncodeError> {
+        let vectors = self.vectors(texts)?;
+        vectors.iter().map(|vector| Embedding::quantize(vector)).collect()
+    }
+
+    fn encode_query(&self, text: &str) -> Result<Vec<f32>, EncodeError> {
+        Ok(self.vectors(&[text])?.pop().unwrap_or_default())
+    }
+}
+
+impl MeteredEncoder {
+    /// As the model gave them, if there is one for each text and each has the dimensions that it should.
+    fn vectors(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EncodeError> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
@@ -419,19 +515,18 @@ impl Encode for MeteredEncoder {
                 texts.len()
             )));
         }
-        given
-            .vectors
-            .iter()
-            .map(|vector| {
-                if vector.len() != self.dimensions {
-                    let expected = self.dimensions;
-                    return Err(failed(format!(
-                        "a vector of {} components, expected {expected}",
-                        vector.len()
-                    )));
-                }
-                Embedding::quantize(vector)
-            })
-            .collect()
+        for vector in &given.vectors {
+            if vector.len() != self.dimensions {
+                return Err(failed(format!(
+                    "a vector of {} components, expected {}",
+                    vector.len(),
+                    self.dimensions
+                )));
+            }
+            if let Some(index) = vector.iter().position(|component| !component.is_finite()) {
+                return Err(EncodeError::NotFinite { index });
+            }
+        }
+        Ok(given.vectors)
     }
 }

@@ -6,7 +6,7 @@ use crate::row::count;
 use crate::schema::{number, position, range, span};
 use crate::search::Searcher;
 use crate::sqlite::SqliteStore;
-use crate::{index, row};
+use crate::{index, row, vectors};
 use memwarden_core::log::{
     Candidate, EachLeaf, Head, NamespaceRow, RowRef, SaltedPayload, Search, Snapshot, StoreError, Tile,
 };
@@ -347,6 +347,11 @@ impl Snapshot for View<'_> {
     fn namespaces(&mut self, log: LogId) -> Result<Vec<NamespaceRow>, StoreError> {
         let log = self.log(log)?;
         Ok(namespaces(self.conn()?, log)?)
+    }
+
+    fn encoders(&mut self, log: LogId) -> Result<Vec<String>, StoreError> {
+        let log = self.log(log)?;
+        Ok(vectors::encoders(self.conn()?, log)?)
     }
 
     fn candidates(&mut self, search: &Search<'_>) -> Result<Vec<Candidate>, StoreError> {

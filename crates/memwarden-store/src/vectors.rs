@@ -190,6 +190,25 @@ impl Known {
     }
 }
 
+/// The encoders of the first and of the last vector of a log: one name if they are one.
+pub(crate) fn encoders(conn: &Connection, log: i64) -> Result<Vec<String>, Fault> {
+    let (from, to) = span(log);
+    let mut names = Vec::new();
+    for order in ["ASC", "DESC"] {
+        let vector: Option<Vec<u8>> = conn
+            .prepare_cached(&format!(
+                "SELECT vector FROM record WHERE num BETWEEN ?1 AND ?2 AND vector IS NOT NULL ORDER BY num {order} \
+                 LIMIT 1"
+            ))?
+            .query_row([from, to], |row| row.get(0))
+            .optional()?;
+        // What does not read back is told by whoever reads the record.
+        names.extend(vector.and_then(|bytes| Some(VectorPayload::decode(&bytes).ok()?.encoder)));
+    }
+    names.dedup();
+    Ok(names)
+}
+
 fn id_at(conn: &Connection, row: i64) -> Result<Option<[u8; 16]>, Fault> {
     Ok(conn
         .prepare_cached("SELECT id FROM record WHERE num = ?1")?

@@ -433,7 +433,7 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         witness,
         keys,
         signer,
-        warnings,
+        mut warnings,
         ..
     } = opened;
     if checks_enabled() {
@@ -442,6 +442,10 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         sweep::compare_all(&chain, &mut *view.snapshot, size)?;
         drop(view);
         bury_again(&chain, &witness)?;
+    }
+    if let Some(encoder) = &options.encoder {
+        let known = store.snapshot()?.encoders(chain.log)?;
+        warnings.extend(other_encoders(&known, encoder.name()));
     }
     let desk = Desk {
         store: Arc::clone(&store),
@@ -493,6 +497,22 @@ fn log_row(store: &dyn Records, tenant: &str) -> Result<LogRow, WardenError> {
                 path: format!("tenant {tenant}"),
             })
         })
+}
+
+/// What becomes of records whose vectors are of another encoder than the one at hand.
+fn other_encoders(known: &[String], encoder: &str) -> Option<String> {
+    let others: Vec<&str> = known
+        .iter()
+        .map(String::as_str)
+        .filter(|known| *known != encoder)
+        .collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "the store has records whose vectors are of `{}`, and new ones are made by `{encoder}`: vectors of \
+             different encoders are never compared, so those records are found by their words alone",
+            others.join("` and `")
+        )
+    })
 }
 
 fn warnings_of(mut warnings: Vec<String>, mechanisms: Mechanisms) -> Vec<String> {

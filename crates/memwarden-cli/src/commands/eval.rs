@@ -2,42 +2,35 @@
 
 use crate::args::{EvalCommand, Global};
 use crate::failure::Failure;
-use crate::{Outcome, output};
+use crate::{Outcome, output, session};
 use indicatif::{ProgressBar, ProgressStyle};
-use memwarden::core::encode::Encode;
-use memwarden::{built_in_encoder, encoder_from};
-use memwarden_lab::recall_methods::{METHODS, measure};
+use memwarden_lab::recall_methods::measure;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) fn run(global: &Global, command: &EvalCommand) -> Result<Outcome, Failure> {
     match command {
-        EvalCommand::Recall { file, encoder } => recall(global, file, encoder.as_deref()),
+        EvalCommand::Recall { file } => recall(global, file),
     }
 }
 
 /// Each way of recall on the same records, in a store that is thrown away afterwards.
-fn recall(global: &Global, file: &Path, encoder: Option<&Path>) -> Result<Outcome, Failure> {
+fn recall(global: &Global, file: &Path) -> Result<Outcome, Failure> {
     let json = std::fs::read_to_string(file).map_err(|error| Failure::file(file, &error))?;
-    let encoder: Arc<dyn Encode> = match encoder {
-        None => built_in_encoder(),
-        Some(directory) => {
-            encoder_from(directory).map_err(|error| Failure::Input(format!("`encoder`: {error}")))?
-        }
-    };
+    let encoder = session::encoder(global)?;
     let name = encoder.name().to_owned();
     let directory =
         tempfile::tempdir().map_err(|error| Failure::file(Path::new("temporary directory"), &error))?;
-    let bar = ProgressBar::new(METHODS.len() as u64);
+    let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {wide_msg}") {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
-    let scores = measure(&json, encoder, directory.path(), &mut |done| {
-        bar.set_message(done.to_owned());
-        bar.inc(1);
+    let scores = measure(&json, encoder, directory.path(), &mut |progress| {
+        bar.set_length(progress.of as u64);
+        bar.set_position(progress.done as u64);
+        bar.set_message(progress.method);
     })
     .map_err(|error| Failure::Input(format!("`{}`: {}", file.display(), chain(&error))))?;
     bar.finish_and_clear();

@@ -6,6 +6,7 @@ mod gate;
 mod ledger;
 mod memory;
 mod meter;
+mod models;
 mod owner;
 mod policy;
 mod proxy;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Recall(wanted) => memory::recall(global, wanted),
         Command::Import { paths } => import::run(global, paths),
         Command::Eval(command) => eval::run(global, command),
+        Command::Models(command) => models::run(global, command),
         Command::Scan(args) => scan::run(global, args),
         Command::Gate(command) => gate::run(global, command),
         Command::Quarantine(command) => quarantine::run(global, command),

@@ -81,7 +81,7 @@ impl Store {
     #[track_caller]
     pub fn feed(&self, arguments: &[&str], input: &[u8]) -> Answer {
         let mut command = Command::cargo_bin("memwarden").unwrap();
-        for name in ["STORE", "KEYS", "WITNESS", "CREDENTIAL"] {
+        for name in ["STORE", "KEYS", "WITNESS", "CREDENTIAL", "ENCODER", "MODELS"] {
             command.env_remove(format!("MEMWARDEN_{name}"));
         }
         for place in ["store", "keys", "witness"] {

@@ -20,6 +20,8 @@ mod lines;
 #[cfg(test)]
 mod metered;
 #[cfg(test)]
+mod modeled;
+#[cfg(test)]
 mod owner;
 #[cfg(test)]
 mod policies;

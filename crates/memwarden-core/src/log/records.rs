@@ -194,6 +194,12 @@ pub trait Snapshot {
     /// [`StoreError`].
     fn namespaces(&mut self, log: LogId) -> Result<Vec<NamespaceRow>, StoreError>;
 
+    /// The encoders of the first and of the last vector of a log: one name if they are one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn encoders(&mut self, log: LogId) -> Result<Vec<String>, StoreError>;
+
     /// The best candidates for a search, best first; ties by row number.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ pub enum Ability {
     Score,
     /// Shows its hidden states.
     Hidden,
+    /// Shows what its tokens look at.
+    Attention,
     /// Judges whether one statement follows from another.
     Entail,
     /// Turns texts into vectors.
@@ -24,12 +26,13 @@ pub enum Ability {
 
 impl Ability {
     /// Every ability.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Chat,
         Self::JsonSchema,
         Self::Logprobs,
         Self::Score,
         Self::Hidden,
+        Self::Attention,
         Self::Entail,
         Self::Encode,
     ];
@@ -43,6 +46,7 @@ impl Ability {
             Self::Logprobs => "logprobs",
             Self::Score => "score",
             Self::Hidden => "hidden",
+            Self::Attention => "attention",
             Self::Entail => "entail",
             Self::Encode => "encode",
         }

@@ -1,6 +1,6 @@
 //! What a model thinks of text that is given: how likely it is, what it makes of it inside, what follows from it.
 
-use super::{ModelError, Purpose, Usage};
+use super::{Message, ModelError, Purpose, Usage};
 use std::fmt;
 
 /// Asks how likely `continuation` is after `prefix`.
@@ -8,10 +8,27 @@ use std::fmt;
 pub struct ScoreCall<'a> {
     /// What the tokens are spent on.
     pub purpose: &'a Purpose,
-    /// What stands before; may be empty.
+    /// A conversation, written down as the model was trained to read one; the prefix then begins the reply to it.
+    /// Empty for plain text.
+    pub conversation: &'a [Message],
+    /// What stands before; may be empty. Its tokens end where it ends: a space between two words belongs to the
+    /// continuation.
     pub prefix: &'a str,
     /// What is weighed.
     pub continuation: &'a str,
+}
+
+impl<'a> ScoreCall<'a> {
+    /// About plain text.
+    #[must_use]
+    pub const fn new(purpose: &'a Purpose, prefix: &'a str, continuation: &'a str) -> Self {
+        Self {
+            purpose,
+            conversation: &[],
+            prefix,
+            continuation,
+        }
+    }
 }
 
 /// A token of a continuation.
@@ -70,7 +87,7 @@ pub struct HiddenCall<'a> {
     pub purpose: &'a Purpose,
     /// The text.
     pub text: &'a str,
-    /// Which layer, 0 being the embedding of the tokens.
+    /// Which layer, 0 being the embedding of the tokens and the last what the output is computed from.
     pub layer: usize,
 }
 
@@ -99,6 +116,48 @@ pub trait Hidden: Send + Sync + fmt::Debug {
 
     /// One result for each call, in order.
     fn hidden(&self, calls: &[HiddenCall<'_>]) -> Vec<Result<HiddenStates, ModelError>>;
+}
+
+/// Asks what each token looks at in one block.
+#[derive(Debug, Clone, Copy)]
+pub struct AttentionCall<'a> {
+    /// What the tokens are spent on.
+    pub purpose: &'a Purpose,
+    /// The text.
+    pub text: &'a str,
+    /// Which block, from 0.
+    pub block: usize,
+}
+
+/// The attention of one block over a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttentionWeights {
+    /// Heads of the block.
+    pub heads: usize,
+    /// Tokens of the text.
+    pub tokens: usize,
+    /// heads × tokens × tokens: how much of a token's view goes to each token, 0 to 1; a row adds up to 1.
+    pub values: Vec<f32>,
+    /// Tokens, where the model says.
+    pub usage: Option<Usage>,
+}
+
+impl AttentionWeights {
+    /// The rows of one head, in the order of the tokens; none for a head that is not there.
+    pub fn head(&self, head: usize) -> impl Iterator<Item = &[f32]> {
+        let size = self.tokens * self.tokens;
+        let rows = self.values.get(head * size..(head + 1) * size);
+        rows.unwrap_or_default().chunks_exact(self.tokens.max(1))
+    }
+}
+
+/// Shows attention weights.
+pub trait Attend: Send + Sync + fmt::Debug {
+    /// The name of the model.
+    fn model(&self) -> &str;
+
+    /// One result for each call, in order.
+    fn attend(&self, calls: &[AttentionCall<'_>]) -> Vec<Result<AttentionWeights, ModelError>>;
 }
 
 /// Asks whether `hypothesis` follows from `premise`.

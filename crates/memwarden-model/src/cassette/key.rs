@@ -1,7 +1,7 @@
 //! What a call is known by: the digest of all that is sent, its model included.
 
 use memwarden_core::model::{
-    Ability, ChatCall, EntailCall, HiddenCall, ReplyShape, ScoreCall, TokenLogprobs,
+    Ability, AttentionCall, ChatCall, EntailCall, HiddenCall, ReplyShape, ScoreCall, TokenLogprobs,
 };
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -34,12 +34,23 @@ pub(super) fn texts_key(model: &str, ability: Ability, texts: &[&str]) -> String
 }
 
 pub(super) fn score_key(model: &str, call: &ScoreCall<'_>) -> String {
-    texts_key(model, Ability::Score, &[call.prefix, call.continuation])
+    let mut parts = vec![call.prefix, call.continuation];
+    for message in call.conversation {
+        parts.extend([message.speaker.as_str(), &message.text]);
+    }
+    texts_key(model, Ability::Score, &parts)
 }
 
 pub(super) fn hidden_key(model: &str, call: &HiddenCall<'_>) -> String {
     Key::of(model, Ability::Hidden)
         .number(call.layer as u64)
+        .with(call.text)
+        .finish()
+}
+
+pub(super) fn attention_key(model: &str, call: &AttentionCall<'_>) -> String {
+    Key::of(model, Ability::Attention)
+        .number(call.block as u64)
         .with(call.text)
         .finish()
 }

@@ -13,9 +13,10 @@ mod spelling;
 use crate::backend::{Attempt, Backend, EncodeCall, Vectors};
 use crate::call::Served;
 use crate::pace::Pace;
-use key::{chat_key, entail_key, hidden_key, score_key, texts_key};
+use key::{attention_key, chat_key, entail_key, hidden_key, score_key, texts_key};
 use memwarden_core::model::{
-    Ability, ChatCall, EntailCall, Entailment, HiddenCall, HiddenStates, ModelError, Reply, ScoreCall, Scored,
+    Ability, AttentionCall, AttentionWeights, ChatCall, EntailCall, Entailment, HiddenCall, HiddenStates,
+    ModelError, Reply, ScoreCall, Scored,
 };
 use serde::{Deserialize, Serialize};
 use spelling::Spelled;
@@ -145,6 +146,16 @@ impl Backend for Recorder {
         )
     }
 
+    fn attend(&self, call: &AttentionCall<'_>, pace: &dyn Pace) -> Attempt<AttentionWeights> {
+        let key = attention_key(self.model(), call);
+        self.keep(
+            Ability::Attention,
+            key,
+            self.inner.attend(call, pace),
+            Spelled::attention,
+        )
+    }
+
     fn entail(&self, call: &EntailCall<'_>, pace: &dyn Pace) -> Attempt<Entailment> {
         let key = entail_key(self.model(), call);
         self.keep(
@@ -266,6 +277,17 @@ impl Backend for Replayer {
             &key,
             pace,
             Spelled::into_hidden,
+        )
+    }
+
+    fn attend(&self, call: &AttentionCall<'_>, pace: &dyn Pace) -> Attempt<AttentionWeights> {
+        let key = attention_key(&self.model, call);
+        self.play(
+            Ability::Attention,
+            call.purpose.as_str(),
+            &key,
+            pace,
+            Spelled::into_attention,
         )
     }
 

@@ -4,7 +4,8 @@ use crate::backend::Vectors;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memwarden_core::model::{
-    Entailment, Finish, HiddenStates, Reply, ReplyToken, Scored, TokenScore, Usage, UsageSource,
+    AttentionWeights, Entailment, Finish, HiddenStates, Reply, ReplyToken, Scored, TokenScore, Usage,
+    UsageSource,
 };
 use serde::{Deserialize, Serialize};
 
@@ -148,6 +149,30 @@ impl Spelled {
         Some(HiddenStates {
             dimensions: self.dimensions?,
             values: from_base64(self.vectors.first()?)?,
+            usage: self.usage.map(SpelledUsage::into_usage),
+        })
+    }
+
+    /// One vector a head.
+    pub(super) fn attention(given: &AttentionWeights) -> Self {
+        let size = (given.tokens * given.tokens).max(1);
+        Self {
+            vectors: given.values.chunks(size).map(to_base64).collect(),
+            dimensions: Some(given.tokens),
+            ..Self::empty(given.usage.as_ref())
+        }
+    }
+
+    pub(super) fn into_attention(self) -> Option<AttentionWeights> {
+        let heads: Vec<Vec<f32>> = self
+            .vectors
+            .iter()
+            .map(|head| from_base64(head))
+            .collect::<Option<_>>()?;
+        Some(AttentionWeights {
+            heads: heads.len(),
+            tokens: self.dimensions?,
+            values: heads.concat(),
             usage: self.usage.map(SpelledUsage::into_usage),
         })
     }

@@ -3,8 +3,8 @@
 use crate::fixture::*;
 use memwarden_core::encode::Encode as _;
 use memwarden_core::model::{
-    Chat, ChatCall, Entail as _, EntailCall, Finish, Hidden as _, HiddenCall, Message, ModelError, Reply,
-    Score as _, ScoreCall,
+    Attend as _, AttentionCall, Chat, ChatCall, Entail as _, EntailCall, Finish, Hidden as _, HiddenCall,
+    Message, ModelError, Reply, Score as _, ScoreCall,
 };
 use memwarden_model::{Metered, Served};
 
@@ -45,15 +45,16 @@ fn asking_for_more_than_a_model_can_names_model_and_ability_and_is_counted() {
     let meter = meter();
     let model = Metered::foreign(Box::new(Parrot(Finish::Stop)), meter.clone());
     let purpose = purpose("defense:bottleneck");
-    let score = ScoreCall {
-        purpose: &purpose,
-        prefix: "a",
-        continuation: "b",
-    };
+    let score = ScoreCall::new(&purpose, "a", "b");
     let hidden = HiddenCall {
         purpose: &purpose,
         text: "a",
         layer: 3,
+    };
+    let attention = AttentionCall {
+        purpose: &purpose,
+        text: "a",
+        block: 0,
     };
     let entail = EntailCall {
         purpose: &purpose,
@@ -63,9 +64,10 @@ fn asking_for_more_than_a_model_can_names_model_and_ability_and_is_counted() {
     let errors = [
         model.score(&[score]).pop().unwrap().unwrap_err(),
         model.hidden(&[hidden]).pop().unwrap().unwrap_err(),
+        model.attend(&[attention]).pop().unwrap().unwrap_err(),
         model.entail(&[entail]).pop().unwrap().unwrap_err(),
     ];
-    for (error, ability) in errors.iter().zip(["score", "hidden", "entail"]) {
+    for (error, ability) in errors.iter().zip(["score", "hidden", "attention", "entail"]) {
         assert_eq!(
             error.to_string(),
             format!("model `parrot` cannot do what was asked: it lacks `{ability}`")
@@ -73,7 +75,7 @@ fn asking_for_more_than_a_model_can_names_model_and_ability_and_is_counted() {
     }
     let error = model.encoder(purpose, 8).encode(&["a"]).unwrap_err();
     assert!(error.to_string().contains("lacks `encode`"), "{error}");
-    assert_eq!(failures(&meter), [("unsupported".to_owned(), 4)]);
+    assert_eq!(failures(&meter), [("unsupported".to_owned(), 5)]);
 }
 
 #[test]

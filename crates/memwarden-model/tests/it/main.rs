@@ -11,11 +11,19 @@ mod cassettes;
 mod double;
 #[cfg(test)]
 mod embeddings;
+#[cfg(all(test, feature = "local"))]
+mod encoder_files;
 #[cfg(test)]
 mod endpoint;
+#[cfg(all(test, feature = "local"))]
+mod entailment;
 #[cfg(test)]
 mod fixture;
+#[cfg(all(test, feature = "local"))]
+mod llama;
 #[cfg(test)]
 mod meter_file;
 #[cfg(test)]
 mod replies;
+#[cfg(all(test, feature = "local"))]
+mod sentences;

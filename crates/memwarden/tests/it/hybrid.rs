@@ -149,6 +149,15 @@ fn vectors_of_another_encoder_are_never_compared() {
     let (warden, agent) = scene(&fixture);
     drop((agent, warden));
     let warden = fixture.open_with_vectors(Meanings("another"));
+    let told = |warden: &Warden| {
+        warden
+            .warnings()
+            .iter()
+            .any(|warning| warning.contains("are of `meanings`"))
+    };
+    assert!(told(&warden), "{:?}", warden.warnings());
+    assert!(!told(&fixture.open_with_vectors(Meanings("meanings"))));
+    assert!(!told(&fixture.open()));
     let agent = fixture.handle(&warden, Role::Agent);
     keep(&agent, "a", "the ferry waits");
     assert_eq!(
