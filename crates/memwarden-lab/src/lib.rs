@@ -8,6 +8,7 @@ pub mod demo;
 #[cfg(feature = "full")]
 pub mod experiment;
 pub mod farma;
+pub mod locomo;
 mod parallel;
 pub mod recall_eval;
 pub mod recall_methods;
