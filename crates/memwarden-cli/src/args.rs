@@ -1,5 +1,6 @@
 //! The command line: every verb, flag and default, and nothing that runs.
 
+use crate::cost_args::CostArgs;
 use crate::lab_args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use memwarden::core::model::Purpose;
@@ -133,6 +134,8 @@ pub enum Command {
     /// Show, check and load policies
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Say what a policy would do to ordinary memories: what it keeps out and why, time and tokens
+    Cost(CostArgs),
     /// Run experiments and report them: attacks against defenses, and what defenses cost
     #[command(subcommand)]
     Lab(LabCommand),

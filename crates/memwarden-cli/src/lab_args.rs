@@ -22,4 +22,18 @@ pub enum LabCommand {
         /// The directory of the run
         directory: PathBuf,
     },
+    /// Derive what can be derived from the cells of a published table, for example price-of-safety/table5.csv
+    Recompute {
+        /// CSV with a cell a line
+        file: PathBuf,
+    },
+    /// Say how far a grader agrees with labels that people made
+    Calibrate {
+        /// JSON lines of labels [default: the answers of our own that the abstention detector was tuned and checked on]
+        #[arg(long, value_name = "FILE")]
+        labels: Option<PathBuf>,
+        /// The judge, where the labels have right answers: endpoint:URL#MODEL
+        #[arg(long, value_name = "MODEL")]
+        judge: Option<String>,
+    },
 }

@@ -7,6 +7,8 @@
 
 pub mod args;
 mod commands;
+mod cost;
+pub mod cost_args;
 pub mod failure;
 pub mod formats;
 mod gate_wire;

@@ -4,6 +4,8 @@
 //! here defends: it attacks real stores that it makes, through the same verbs as everyone.
 
 pub mod agents;
+#[cfg(feature = "full")]
+pub mod cost;
 pub mod demo;
 #[cfg(feature = "full")]
 pub mod experiment;

@@ -61,7 +61,15 @@ impl Metered {
     /// A chat that is brought along.
     #[must_use]
     pub fn foreign(chat: Box<dyn Chat>, meter: Arc<Meter>) -> Self {
-        Self::of(Arc::new(Foreign { chat }), meter)
+        let served = Served::Live;
+        Self::of(Arc::new(Foreign { chat, served }), meter)
+    }
+
+    /// A rule-based stand-in that is brought along; its calls are entered as simulated.
+    #[must_use]
+    pub fn stand_in(chat: Box<dyn Chat>, meter: Arc<Meter>) -> Self {
+        let served = Served::Simulated;
+        Self::of(Arc::new(Foreign { chat, served }), meter)
     }
 
     fn of(backend: Arc<dyn Backend>, meter: Arc<Meter>) -> Self {

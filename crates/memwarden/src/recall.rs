@@ -4,7 +4,7 @@ use crate::facts::Receipt;
 use crate::remember::{NamespaceView, taint_inherited_by};
 use crate::render::Claim;
 use crate::rerank::Shown;
-use crate::search::{Searching, serveable};
+use crate::search::{LEAST_COSINE, Searching, serveable};
 use crate::shelf::{Kept, Shelf, Waiting};
 use crate::view::LazyView;
 use crate::{Handle, WardenError, draft, random, render};
@@ -51,6 +51,8 @@ pub struct Query {
     pub retrieval: Retrieval,
     /// What happens to words that many records have.
     pub common_terms: CommonTerms,
+    /// A record whose vector has a cosine with the query below this, in hundredths, is not found by its vector.
+    pub least_cosine: u32,
 }
 
 impl Query {
@@ -67,6 +69,7 @@ impl Query {
             authority: None,
             retrieval: Retrieval::Hybrid,
             common_terms: CommonTerms::Dropped,
+            least_cosine: LEAST_COSINE,
         }
     }
 

@@ -16,7 +16,7 @@ const COMMON_FLOOR: u64 = 100;
 /// A record whose vector is farther from the query than this is not found by its vector, or a store of a few records
 /// would answer every query with all of them. It leaves out only what has nothing in common with the query: with
 /// the built-in encoder, LoCoMo's questions lie at 0.38 from turns picked at random (median; 5 % below 0.24).
-const LEAST_COSINE: f32 = 0.25;
+pub(crate) const LEAST_COSINE: u32 = 25;
 
 /// A query with its vector.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl<'a> Searching<'a> {
             vector: vector.zip(encoder).map(|(vector, encoder)| QueryVector {
                 encoder: encoder.name(),
                 vector,
-                at_least: LEAST_COSINE,
+                at_least: hundredths(self.query.least_cosine),
             }),
             limit,
             common_above: match self.query.common_terms {
@@ -83,6 +83,15 @@ impl<'a> Searching<'a> {
         };
         view.with(|view| Ok(view.snapshot.candidates(&search)?))
     }
+}
+
+/// As a share; above 1 nothing is near enough.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "anything above 100 stands for the same"
+)]
+fn hundredths(value: u32) -> f32 {
+    value.min(1_000) as f32 / 100.0
 }
 
 /// The record of a candidate, if it is still to be served.

@@ -1,5 +1,6 @@
 //! One function for each verb: open, do, print.
 
+mod cost;
 mod demo;
 mod eval;
 mod gate;
@@ -58,6 +59,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Status => memory::status(global),
         Command::Policy(command) => policy::run(global, command),
         Command::Demo { report, seed } => demo::run(global, report, *seed),
+        Command::Cost(args) => cost::run(global, args),
         Command::Lab(command) => lab::run(global, command),
         Command::Proxy(args) => proxy::run(global, args),
         Command::Meter(command) => meter::run(global, command),

@@ -63,7 +63,9 @@ pub fn condition(name: &str) -> Result<Condition, ExperimentError> {
         return Ok(of_policy(name, policy, false));
     }
     if name == "warden" {
-        let preset = memwarden::guard::PRESETS.iter().find(|preset| preset.name == name);
+        let preset = memwarden::guard::PRESETS
+            .iter()
+            .find(|preset| preset.name == name);
         let toml = preset.map(|preset| preset.toml).unwrap_or_default();
         let text = format!("{toml}\n[[action]]\ntool = \"{ANSWER_ACTION}\"\nclass = \"routine\"\n");
         return Ok(of_policy(name, parsed(&text)?, true));
@@ -74,8 +76,14 @@ pub fn condition(name: &str) -> Result<Condition, ExperimentError> {
         "stacked" => (STACKED.to_vec(), false),
         "stacked-reversed" => (STACKED.into_iter().rev().collect(), false),
         single if STACKED.contains(&single) => (vec![single], false),
-        other => match other.strip_prefix("stacked-").filter(|left_out| STACKED.contains(left_out)) {
-            Some(left_out) => (STACKED.into_iter().filter(|part| *part != left_out).collect(), false),
+        other => match other
+            .strip_prefix("stacked-")
+            .filter(|left_out| STACKED.contains(left_out))
+        {
+            Some(left_out) => (
+                STACKED.into_iter().filter(|part| *part != left_out).collect(),
+                false,
+            ),
             None => {
                 let known: Vec<&str> = PUBLISHED.into_iter().chain(EXTRA).collect();
                 return Err(ExperimentError::value(format!(
@@ -98,7 +106,11 @@ fn of_policy(name: &str, policy: Policy, gate: bool) -> Condition {
     for stage in listed {
         let keeps_out = policy.verdict_of(stage) > memwarden::Verdict::Annotate;
         if keeps_out && !deciding.iter().any(|known| known.stage == *stage) {
-            let shown = if stage == "injection" && name != "warden" { "sanitize" } else { stage };
+            let shown = if stage == "injection" && name != "warden" {
+                "sanitize"
+            } else {
+                stage
+            };
             deciding.push(Deciding {
                 stage: stage.clone(),
                 shown: shown.to_owned(),
@@ -149,7 +161,9 @@ fn toml(parts: &[&str], backfill: bool) -> String {
         text.push_str("[stage.anomaly]\nfail = \"open\"\n");
     }
     if has("rerank") {
-        text.push_str(&format!("[stage.rerank]\nfail = \"open\"\nbackfill = {backfill}\n"));
+        text.push_str(&format!(
+            "[stage.rerank]\nfail = \"open\"\nbackfill = {backfill}\n"
+        ));
     }
     text.push_str("[verdict]\n");
     if has("sanitize") {
@@ -176,7 +190,11 @@ mod tests {
         let stacked = condition("stacked").unwrap();
         assert_eq!(stacked.policy.write, ["injection", "provenance", "anomaly"]);
         assert_eq!(stacked.policy.read, ["provenance", "rerank"]);
-        let shown: Vec<&str> = stacked.deciding.iter().map(|deciding| deciding.shown.as_str()).collect();
+        let shown: Vec<&str> = stacked
+            .deciding
+            .iter()
+            .map(|deciding| deciding.shown.as_str())
+            .collect();
         assert_eq!(shown, ["sanitize", "anomaly", "rerank"]);
         let reversed = condition("stacked-reversed").unwrap();
         assert_eq!(reversed.policy.write, ["anomaly", "provenance", "injection"]);
@@ -194,7 +212,10 @@ mod tests {
     #[test]
     fn an_unknown_condition_is_named() {
         let error = condition("stacked-everything").unwrap_err().to_string();
-        assert!(error.contains("condition `stacked-everything` is unknown"), "{error}");
+        assert!(
+            error.contains("condition `stacked-everything` is unknown"),
+            "{error}"
+        );
         assert!(condition("policy:sentinel").is_ok() && condition("policy:x").is_err());
     }
 }

@@ -13,6 +13,7 @@ pub mod abstain;
 pub mod calibrate;
 pub mod conditions;
 mod experiment;
+mod figures;
 pub mod grade;
 pub mod paper;
 pub mod pipeline;

@@ -150,7 +150,9 @@ impl Plan {
             condition(name)?;
         }
         if !self.conditions.iter().any(|name| name == BASELINE) {
-            return wrong(format!("`conditions` lacks `{BASELINE}`, which every other one is compared with"));
+            return wrong(format!(
+                "`conditions` lacks `{BASELINE}`, which every other one is compared with"
+            ));
         }
         if self.conversations.is_empty() || self.turns == 0 || self.questions == 0 {
             return wrong("`conversations`, `turns` and `questions`: expected at least one".to_owned());
@@ -164,7 +166,10 @@ impl Plan {
             }
         }
         if !(0.0..=1.0).contains(&self.least_parsed) {
-            return wrong(format!("`least_parsed` is {}: expected 0 to 1", self.least_parsed));
+            return wrong(format!(
+                "`least_parsed` is {}: expected 0 to 1",
+                self.least_parsed
+            ));
         }
         self.check_judge()
     }
@@ -174,8 +179,12 @@ impl Plan {
         let wrong = |reason: String| Err(ExperimentError::value(reason));
         match (self.grading, &self.judge) {
             (Grading::ExactOrF1, None) => Ok(()),
-            (Grading::ExactOrF1, Some(_)) => wrong("`judge` under `grading = \"exact-or-f1\"` would grade nothing".to_owned()),
-            (Grading::Judge, None) => wrong("`judge` is missing: a model of another provider than `model`".to_owned()),
+            (Grading::ExactOrF1, Some(_)) => {
+                wrong("`judge` under `grading = \"exact-or-f1\"` would grade nothing".to_owned())
+            }
+            (Grading::Judge, None) => {
+                wrong("`judge` is missing: a model of another provider than `model`".to_owned())
+            }
             // The stand-in has one rule for answering and another for grading, and says so.
             (Grading::Judge, Some(judge)) if judge.is_simulated() && self.model.is_simulated() => Ok(()),
             (Grading::Judge, Some(judge)) if provider(judge) == provider(&self.model) => wrong(format!(
@@ -197,7 +206,11 @@ fn provider(model: &ModelSpec) -> String {
             let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
             let host = host.split('/').next().unwrap_or_default();
             let vendor = model.split_once('/').map_or("", |(vendor, _)| vendor);
-            if vendor.is_empty() { host.to_owned() } else { vendor.to_owned() }
+            if vendor.is_empty() {
+                host.to_owned()
+            } else {
+                vendor.to_owned()
+            }
         }
     }
 }

@@ -86,11 +86,7 @@ impl ModelSpec {
     /// A model that cannot be had.
     pub fn open(&self, seed: u64) -> Result<Models, ExperimentError> {
         let meter = Arc::new(Meter::in_memory(Prices::default()));
-        let chat = match self {
-            Self::Simulated => Metered::simulated(seed, Arc::clone(&meter))?,
-            Self::Local(path) => return Err(not_built(path)),
-            Self::Endpoint { url, model } => endpoint(url, model, &meter)?,
-        };
+        let chat = self.metered(seed, &meter)?;
         Ok(Models {
             meter,
             chat: Arc::new(chat),
@@ -98,6 +94,20 @@ impl ModelSpec {
             name: self.name(),
             simulated: self.is_simulated(),
         })
+    }
+}
+
+impl ModelSpec {
+    /// The model behind a meter that is there already.
+    ///
+    /// # Errors
+    /// As [`ModelSpec::open`].
+    pub fn metered(&self, seed: u64, meter: &Arc<Meter>) -> Result<Metered, ExperimentError> {
+        match self {
+            Self::Simulated => Ok(Metered::simulated(seed, Arc::clone(meter))?),
+            Self::Local(path) => Err(not_built(path)),
+            Self::Endpoint { url, model } => endpoint(url, model, meter),
+        }
     }
 }
 

@@ -32,7 +32,10 @@ pub fn read_file(path: &Path) -> Result<Vec<Conversation>, LocomoError> {
         let member = archive
             .by_index(index)
             .map_err(|error| failed(error.to_string()))?;
-        let name = member.name().to_owned();
+        let name = member
+            .name()
+            .map_err(|error| failed(error.to_string()))?
+            .into_owned();
         let is_json = Path::new(&name)
             .extension()
             .is_some_and(|extension| extension == "json");

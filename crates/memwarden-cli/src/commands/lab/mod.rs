@@ -13,6 +13,8 @@ pub(super) fn run(_: &Global, _: &LabCommand) -> Result<Outcome, Failure> {
 }
 
 #[cfg(feature = "lab")]
+mod calibrate;
+#[cfg(feature = "lab")]
 mod report;
 #[cfg(feature = "lab")]
 mod run;
@@ -22,7 +24,7 @@ pub(super) use built::run;
 
 #[cfg(feature = "lab")]
 mod built {
-    use super::{report, run as runs};
+    use super::{calibrate, report, run as runs};
     use crate::Outcome;
     use crate::args::Global;
     use crate::failure::Failure;
@@ -34,6 +36,10 @@ mod built {
         match command {
             LabCommand::Run { file, out, threads } => runs::run(global, file, out.as_deref(), *threads),
             LabCommand::Report { directory } => report::run(global, directory),
+            LabCommand::Recompute { file } => calibrate::recompute(global, file),
+            LabCommand::Calibrate { labels, judge } => {
+                calibrate::run(global, labels.as_deref(), judge.as_deref())
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use crate::{Outcome, output};
 use memwarden_lab::experiment::tables::html::{Imprint, page};
-use memwarden_lab::experiment::{ExperimentFile, Table, load, record};
+use memwarden_lab::experiment::{ExperimentFile, Report, Table, load, record};
 use std::path::Path;
 
 pub(super) fn run(global: &Global, directory: &Path) -> Result<Outcome, Failure> {
@@ -28,9 +28,17 @@ pub(super) fn run(global: &Global, directory: &Path) -> Result<Outcome, Failure>
     for table in &report.tables {
         write(&format!("{}.csv", table.name), &table.to_csv())?;
     }
+    show_all(global, &report)?;
+    if !global.json {
+        output::line(&format!("written: {}", directory.join("report.html").display()))?;
+    }
+    Ok(Outcome::Clean)
+}
+
+/// A report on the terminal, or as JSON.
+pub(super) fn show_all(global: &Global, report: &Report) -> Result<(), Failure> {
     if global.json {
-        output::json(&report.to_json())?;
-        return Ok(Outcome::Clean);
+        return output::json(&report.to_json());
     }
     output::line(&report.title)?;
     for note in &report.notes {
@@ -39,8 +47,7 @@ pub(super) fn run(global: &Global, directory: &Path) -> Result<Outcome, Failure>
     for table in &report.tables {
         show(table)?;
     }
-    output::line(&format!("written: {}", directory.join("report.html").display()))?;
-    Ok(Outcome::Clean)
+    Ok(())
 }
 
 fn show(table: &Table) -> Result<(), Failure> {
