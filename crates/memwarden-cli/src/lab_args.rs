@@ -27,6 +27,17 @@ pub enum LabCommand {
         /// CSV with a cell a line
         file: PathBuf,
     },
+    /// Show which questions a cut leaves of a file of dialogues
+    Dialogues {
+        /// LoCoMo as published, JSON or zip
+        file: PathBuf,
+        /// Turns that are kept of each dialogue
+        #[arg(long, default_value_t = 150, value_name = "N")]
+        turns: usize,
+        /// Questions that are asked of each dialogue at most
+        #[arg(long, default_value_t = 75, value_name = "N")]
+        questions: usize,
+    },
     /// Say how far a grader agrees with labels that people made
     Calibrate {
         /// JSON lines of labels [default: the answers of our own that the abstention detector was tuned and checked on]

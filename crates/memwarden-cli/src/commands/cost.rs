@@ -39,7 +39,11 @@ pub(super) fn run(global: &Global, args: &CostArgs) -> Result<Outcome, Failure> 
     if policy.read.iter().any(|stage| stage == Stage::Rerank.name()) {
         notes.push("`rerank` judges the candidates of a query; traffic has no queries, so it was not run");
     }
-    if cost.stages.iter().any(|stage| stage.failed.contains_key("failed")) {
+    if cost
+        .stages
+        .iter()
+        .any(|stage| stage.failed.contains_key("failed"))
+    {
         notes.push("a stage had no model to ask: give one with --model");
     }
     if global.json {
@@ -57,7 +61,11 @@ pub(super) fn run(global: &Global, args: &CostArgs) -> Result<Outcome, Failure> 
     if more > 0 {
         eprintln!("{more} more places were not read");
     }
-    Ok(if problems.is_empty() { Outcome::Clean } else { Outcome::Findings })
+    Ok(if problems.is_empty() {
+        Outcome::Clean
+    } else {
+        Outcome::Findings
+    })
 }
 
 fn table(policy: &str, cost: &Cost, spent: &Tokens) -> Result<(), Failure> {
@@ -73,7 +81,16 @@ fn table(policy: &str, cost: &Cost, spent: &Tokens) -> Result<(), Failure> {
         return output::line("no stages: nothing is looked at and nothing costs anything");
     }
     let mut table = output::table(&[
-        "phase", "stage", "looked at", "fired", "kept out", "share", "alone to blame", "undecided", "time an entry", "tokens",
+        "phase",
+        "stage",
+        "looked at",
+        "fired",
+        "kept out",
+        "share",
+        "alone to blame",
+        "undecided",
+        "time an entry",
+        "tokens",
     ]);
     for stage in &cost.stages {
         table.add_row([
@@ -139,11 +156,18 @@ fn as_json(policy: &str, cost: &Cost, spent: &Tokens, notes: &[&str], problems: 
 }
 
 fn tokens(stage: &StageCost, spent: &Tokens) -> u64 {
-    spent.get(&format!("defense:{}", stage.stage)).copied().unwrap_or_default()
+    spent
+        .get(&format!("defense:{}", stage.stage))
+        .copied()
+        .unwrap_or_default()
 }
 
 fn undecided(stage: &StageCost) -> String {
-    let named: Vec<String> = stage.failed.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let named: Vec<String> = stage
+        .failed
+        .iter()
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
     named.join("\n")
 }
 

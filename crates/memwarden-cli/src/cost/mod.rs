@@ -104,7 +104,13 @@ pub(crate) fn measure(
             inherited: None,
         };
         let began = Instant::now();
-        let _ = guard.screen(&without_models, Phase::Write, &candidate, &shelf, Writer::Untrusted);
+        let _ = guard.screen(
+            &without_models,
+            Phase::Write,
+            &candidate,
+            &shelf,
+            Writer::Untrusted,
+        );
         cost.together += began.elapsed();
         let mut asked = Vec::new();
         for (at, (stage, alone)) in cost.stages.iter_mut().zip(&alone).enumerate() {
@@ -113,7 +119,8 @@ pub(crate) fn measure(
                 continue;
             }
             let began = Instant::now();
-            let screened = guard.screen_with(alone, stage.phase, &candidate, &shelf, Writer::Untrusted, chats);
+            let screened =
+                guard.screen_with(alone, stage.phase, &candidate, &shelf, Writer::Untrusted, chats);
             stage.time += began.elapsed();
             stage.looked_at += 1;
             stage.fired += u64::from(screened.verdict > Verdict::Admit);
@@ -145,10 +152,15 @@ pub(crate) fn measure(
 /// Adds up what the stages asked for about one entry.
 fn settle(cost: &mut Cost, asked: &[Asked]) {
     let of = |cost: &Cost, phase: Phase| -> Verdict {
-        let verdicts = asked
-            .iter()
-            .filter(|asked| cost.stages.get(asked.at).is_some_and(|stage| stage.phase == phase));
-        verdicts.map(|asked| asked.verdict).max().unwrap_or(Verdict::Admit)
+        let verdicts = asked.iter().filter(|asked| {
+            cost.stages
+                .get(asked.at)
+                .is_some_and(|stage| stage.phase == phase)
+        });
+        verdicts
+            .map(|asked| asked.verdict)
+            .max()
+            .unwrap_or(Verdict::Admit)
     };
     let (at_write, at_read) = (of(cost, Phase::Write), of(cost, Phase::Read));
     if at_write >= Verdict::Quarantine {
@@ -261,13 +273,20 @@ impl StoreView for Shelf {
             .filter(|(common, _)| *common > 0)
             .collect();
         near.sort_by_key(|(common, _)| std::cmp::Reverse(*common));
-        Ok(near.into_iter().take(limit).map(|(_, text)| text.clone()).collect())
+        Ok(near
+            .into_iter()
+            .take(limit)
+            .map(|(_, text)| text.clone())
+            .collect())
     }
 }
 
 fn words(text: &str) -> HashSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric());
-    words.filter(|word| word.chars().count() > 3).map(str::to_lowercase).collect()
+    words
+        .filter(|word| word.chars().count() > 3)
+        .map(str::to_lowercase)
+        .collect()
 }
 
 #[cfg(test)]
@@ -296,7 +315,9 @@ mod tests {
         ]);
         let cost = measure(&policy, &traffic, &BTreeMap::new(), 1);
         assert_eq!((cost.entries, cost.kept_out, cost.withheld), (3, 2, 0));
-        let [keyword, secrets] = cost.stages.as_slice() else { panic!("two stages") };
+        let [keyword, secrets] = cost.stages.as_slice() else {
+            panic!("two stages")
+        };
         assert_eq!((keyword.looked_at, keyword.kept_out, keyword.alone), (3, 2, 1));
         assert_eq!((secrets.kept_out, secrets.alone), (1, 0));
         assert_eq!(keyword.examples.len(), 1);
@@ -305,7 +326,9 @@ mod tests {
 
     #[test]
     fn a_stage_without_its_model_is_a_failure_that_is_counted() {
-        let policy = parse("name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[verdict]\nanomaly = \"quarantine\"\n").unwrap();
+        let policy =
+            parse("name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[verdict]\nanomaly = \"quarantine\"\n")
+                .unwrap();
         let cost = measure(&policy, &items(&["a", "b"]), &BTreeMap::new(), 3);
         assert_eq!(cost.stages[0].failed["failed"], 2);
         assert_eq!(cost.kept_out, 2);

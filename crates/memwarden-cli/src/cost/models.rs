@@ -11,11 +11,16 @@ use std::sync::Arc;
 const KEY_VARIABLE: &str = "MEMWARDEN_MODEL_KEY";
 
 /// Opens the models behind one meter.
-pub(crate) fn models(given: &[String], meter: &Arc<Meter>) -> Result<BTreeMap<String, Arc<dyn Chat>>, Failure> {
+pub(crate) fn models(
+    given: &[String],
+    meter: &Arc<Meter>,
+) -> Result<BTreeMap<String, Arc<dyn Chat>>, Failure> {
     let mut models: BTreeMap<String, Arc<dyn Chat>> = BTreeMap::new();
     for text in given {
         let (name, spec) = named(text);
-        let endpoint = spec.strip_prefix("endpoint:").and_then(|rest| rest.rsplit_once('#'));
+        let endpoint = spec
+            .strip_prefix("endpoint:")
+            .and_then(|rest| rest.rsplit_once('#'));
         let Some((url, model)) = endpoint.filter(|(url, model)| !url.is_empty() && !model.is_empty()) else {
             return Err(Failure::Input(format!(
                 "model `{text}`: expected NAME=endpoint:URL#MODEL or endpoint:URL#MODEL"

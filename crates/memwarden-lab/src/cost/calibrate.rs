@@ -100,7 +100,7 @@ pub fn calibrate(
         "Against the first labels. `second labels` is the agreement of the two, the ceiling.".to_owned();
     let mut misses = Table::new(
         "misses",
-        "Where the grader and the first label differ",
+        "Where the grader and the first label differ in the tuning half",
         vec![
             Column::plain("half"),
             Column::plain("grader"),
@@ -120,7 +120,9 @@ pub fn calibrate(
         if abstention {
             graders.push((
                 "detector",
-                of.iter().map(|label| declines(&label.answer)).collect(),
+                of.iter()
+                    .map(|label| declines(&label.question, &label.answer))
+                    .collect(),
             ));
             graders.push((
                 "phrase list",
@@ -146,7 +148,8 @@ pub fn calibrate(
                 json!(raw),
                 json!(kappa),
             ]);
-            if grader == "phrase list" {
+            // Nobody looks at what a grader misses in the half that says how good it is.
+            if grader == "phrase list" || half == Half::Checking {
                 continue;
             }
             for (label, (first, given)) in of.iter().zip(&pairs) {

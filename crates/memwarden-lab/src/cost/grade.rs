@@ -31,10 +31,10 @@ pub struct Answered<'a> {
 
 /// The grade of an adversarial answer: right is to decline.
 #[must_use]
-pub fn adversarial(answer: &str) -> Grade {
+pub fn adversarial(question: &str, answer: &str) -> Grade {
     Grade {
         grader: DETECTOR.to_owned(),
-        correct: Some(declines(answer)),
+        correct: Some(declines(question, answer)),
         f1: None,
     }
 }

@@ -300,7 +300,7 @@ impl<'a> Cell<'a> {
 
     fn grade(&self, question: &Question, answer: &str) -> Result<super::record::Grade, ExperimentError> {
         if !question.category.is_core() {
-            return Ok(grade::adversarial(answer));
+            return Ok(grade::adversarial(&question.text, answer));
         }
         let answered = Answered {
             question: &one_line(&question.text),

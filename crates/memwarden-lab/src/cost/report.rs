@@ -64,14 +64,14 @@ fn main(cells: &[Cell], rows: &[Row]) -> Table {
             points("delta_mean"),
             p("mcnemar_p"),
             p("signflip_p"),
-            Column::percent("token_overhead"),
+            Column::of("token_overhead", Form::Decimals(3)),
             Column::of("fqr", Form::Decimals(3)),
             Column::plain("cells"),
             points("resolvable_effect"),
         ],
     );
     table.note = "Deltas, interval and resolvable effect in points; the interval is of the vote. `fqr` is the reranker's \
-                  where it runs. No stage that decides: 0 by definition."
+                  where it runs. `token_overhead` and `fqr` are shares; 0 by definition without a stage that decides."
         .to_owned();
     for row in rows {
         let stages = tally::stages(cells, &row.condition);
@@ -103,8 +103,8 @@ fn beside(cells: &[Cell], rows: &[Row]) -> Table {
             Column::plain("condition"),
             Column::plain("paper_delta"),
             Column::plain("our_delta"),
-            Column::percent("paper_overhead"),
-            Column::percent("our_overhead"),
+            Column::of("paper_overhead", Form::Decimals(3)),
+            Column::of("our_overhead", Form::Decimals(3)),
             Column::of("paper_fqr", Form::Decimals(3)),
             Column::of("our_fqr", Form::Decimals(3)),
         ],
@@ -113,7 +113,7 @@ fn beside(cells: &[Cell], rows: &[Row]) -> Table {
         let published = paper::of(&row.condition);
         let ours = shown(&row.vote);
         let stages = tally::stages(cells, &row.condition);
-        let theirs = published.map(|row| format!("{:+.1} [{:+.1}, {:+.2}]", row.delta, row.low, row.high));
+        let theirs = published.map(|row| format!("{:+.1} [{:+.1}, {:+}]", row.delta, row.low, row.high));
         table.rows.push(vec![
             json!(row.condition),
             json!(theirs),
@@ -221,7 +221,7 @@ fn spent(plan: &Plan, cells: &[Cell]) -> Table {
             Column::plain("defense"),
             Column::plain("extract"),
             Column::plain("answer"),
-            Column::percent("overhead"),
+            Column::of("overhead", Form::Decimals(3)),
             Column::plain("judge_excluded"),
             Column::plain("cost_usd"),
         ],

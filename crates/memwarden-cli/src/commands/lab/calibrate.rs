@@ -1,4 +1,4 @@
-//! `lab recompute` and `lab calibrate`: what published cells and labels say, without a run.
+//! `lab recompute`, `lab calibrate` and `lab dialogues`: what published cells, labels and dialogues say, without a run.
 
 use super::{failure, report};
 use crate::Outcome;
@@ -7,7 +7,9 @@ use crate::failure::Failure;
 use memwarden::model::{Meter, Prices};
 use memwarden_core::model::Chat;
 use memwarden_lab::cost::{calibrate, plan::Limits, recompute as recomputed};
-use memwarden_lab::experiment::ModelSpec;
+use memwarden_lab::experiment::{Column, ModelSpec, Report, Table};
+use memwarden_lab::locomo::{self, Category};
+use serde_json::json;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +18,39 @@ pub(super) fn recompute(global: &Global, file: &Path) -> Result<Outcome, Failure
     let text = std::fs::read_to_string(file).map_err(|error| Failure::file(file, &error))?;
     let derived = recomputed::recompute(&text).map_err(|error| failure(&error))?;
     report::show_all(global, &derived)?;
+    Ok(Outcome::Clean)
+}
+
+/// How many questions of each kind a cut leaves.
+pub(super) fn dialogues(global: &Global, file: &Path, turns: usize, questions: usize) -> Result<Outcome, Failure> {
+    let read = locomo::read_file(file).map_err(|error| Failure::Input(error.to_string()))?;
+    let kinds = Category::ALL.map(Category::as_str);
+    let names = ["conversation", "turns", "raw", "aligned", "core", "adversarial"];
+    // The last kind is the adversarial one, which has a column already.
+    let columns = names.into_iter().chain(kinds.into_iter().take(4)).map(Column::plain);
+    let mut table = Table::new("dialogues", "Questions whose evidence is still there", columns.collect());
+    for conversation in &read {
+        let cut = locomo::align(conversation, turns, questions);
+        let of = |wanted: &dyn Fn(Category) -> bool| {
+            cut.questions.iter().filter(|question| wanted(question.category)).count()
+        };
+        let mut row = vec![
+            json!(cut.name),
+            json!(cut.turns.len()),
+            json!(cut.raw),
+            json!(cut.questions.len()),
+            json!(of(&Category::is_core)),
+            json!(of(&|kind| !kind.is_core())),
+        ];
+        row.extend(Category::ALL.iter().take(4).map(|kind| json!(of(&|other| other == *kind))));
+        table.rows.push(row);
+    }
+    let report = Report {
+        title: "Dialogues".to_owned(),
+        tables: vec![table],
+        ..Report::default()
+    };
+    report::show_all(global, &report)?;
     Ok(Outcome::Clean)
 }
 

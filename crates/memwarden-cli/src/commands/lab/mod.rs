@@ -37,6 +37,11 @@ mod built {
             LabCommand::Run { file, out, threads } => runs::run(global, file, out.as_deref(), *threads),
             LabCommand::Report { directory } => report::run(global, directory),
             LabCommand::Recompute { file } => calibrate::recompute(global, file),
+            LabCommand::Dialogues {
+                file,
+                turns,
+                questions,
+            } => calibrate::dialogues(global, file, *turns, *questions),
             LabCommand::Calibrate { labels, judge } => {
                 calibrate::run(global, labels.as_deref(), judge.as_deref())
             }

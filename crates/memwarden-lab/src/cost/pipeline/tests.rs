@@ -216,7 +216,7 @@ fn a_price_table_with_two_entries_for_a_model_is_refused_with_both_lines() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains('2') && error.contains('6') && error.contains("`m`"),
+        error.contains("line 3 and in line 7") && error.contains("`m`"),
         "{error}"
     );
 }
