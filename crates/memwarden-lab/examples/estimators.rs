@@ -21,9 +21,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn answer(question: &Value) -> Result<Value, Box<dyn Error>> {
-    let whole = |key: &str| question.get(key).and_then(Value::as_u64).ok_or(format!("no `{key}`"));
-    let number = |key: &str| question.get(key).and_then(Value::as_f64).ok_or(format!("no `{key}`"));
-    let estimator = question.get("estimator").and_then(Value::as_str).unwrap_or_default();
+    let whole = |key: &str| {
+        question
+            .get(key)
+            .and_then(Value::as_u64)
+            .ok_or(format!("no `{key}`"))
+    };
+    let number = |key: &str| {
+        question
+            .get(key)
+            .and_then(Value::as_f64)
+            .ok_or(format!("no `{key}`"))
+    };
+    let estimator = question
+        .get("estimator")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     Ok(match estimator {
         "mcnemar" => json!(mcnemar(whole("first")?, whole("second")?)),
         "wilson" => {
@@ -42,13 +55,19 @@ fn answer(question: &Value) -> Result<Value, Box<dyn Error>> {
         }
         "kappa" => {
             let pair = |pair: &Value| Some((pair.get(0)?.as_bool()?, pair.get(1)?.as_bool()?));
-            let pairs = question.get("pairs").and_then(Value::as_array).ok_or("no `pairs`")?;
+            let pairs = question
+                .get("pairs")
+                .and_then(Value::as_array)
+                .ok_or("no `pairs`")?;
             let pairs: Option<Vec<(bool, bool)>> = pairs.iter().map(pair).collect();
             json!(kappa(&pairs.ok_or("a pair is no pair")?)?.kappa)
         }
         "plan" => json!(plan_for(number("effect")?, number("discordant")?, number("power")?)?.questions),
         "bootstrap" => {
-            let strata = question.get("strata").and_then(Value::as_array).ok_or("no `strata`")?;
+            let strata = question
+                .get("strata")
+                .and_then(Value::as_array)
+                .ok_or("no `strata`")?;
             let strata: Vec<Vec<f64>> = strata
                 .iter()
                 .map(|stratum| numbers(Some(stratum)))

@@ -22,17 +22,32 @@ pub(super) fn recompute(global: &Global, file: &Path) -> Result<Outcome, Failure
 }
 
 /// How many questions of each kind a cut leaves.
-pub(super) fn dialogues(global: &Global, file: &Path, turns: usize, questions: usize) -> Result<Outcome, Failure> {
+pub(super) fn dialogues(
+    global: &Global,
+    file: &Path,
+    turns: usize,
+    questions: usize,
+) -> Result<Outcome, Failure> {
     let read = locomo::read_file(file).map_err(|error| Failure::Input(error.to_string()))?;
     let kinds = Category::ALL.map(Category::as_str);
     let names = ["conversation", "turns", "raw", "aligned", "core", "adversarial"];
     // The last kind is the adversarial one, which has a column already.
-    let columns = names.into_iter().chain(kinds.into_iter().take(4)).map(Column::plain);
-    let mut table = Table::new("dialogues", "Questions whose evidence is still there", columns.collect());
+    let columns = names
+        .into_iter()
+        .chain(kinds.into_iter().take(4))
+        .map(Column::plain);
+    let mut table = Table::new(
+        "dialogues",
+        "Questions whose evidence is still there",
+        columns.collect(),
+    );
     for conversation in &read {
         let cut = locomo::align(conversation, turns, questions);
         let of = |wanted: &dyn Fn(Category) -> bool| {
-            cut.questions.iter().filter(|question| wanted(question.category)).count()
+            cut.questions
+                .iter()
+                .filter(|question| wanted(question.category))
+                .count()
         };
         let mut row = vec![
             json!(cut.name),
@@ -42,7 +57,12 @@ pub(super) fn dialogues(global: &Global, file: &Path, turns: usize, questions: u
             json!(of(&Category::is_core)),
             json!(of(&|kind| !kind.is_core())),
         ];
-        row.extend(Category::ALL.iter().take(4).map(|kind| json!(of(&|other| other == *kind))));
+        row.extend(
+            Category::ALL
+                .iter()
+                .take(4)
+                .map(|kind| json!(of(&|other| other == *kind))),
+        );
         table.rows.push(row);
     }
     let report = Report {
