@@ -201,3 +201,143 @@ fn namespace(id: &str) -> Result<memwarden::Namespace, ExperimentError> {
 fn digest_of(dialogue: &Aligned) -> String {
     Digest::of(format!("{dialogue:?}").as_bytes()).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::record::CellResult;
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::sync::Mutex;
+
+    const PLAN: &str = "name = \"t\"\nkind = \"benign-cost\"\nseed = 3\ndialogues = \"lighthouse\"\n\
+                        conversations = [\"lighthouse\"]\nturns = 12\nquestions = 5\nreplicates = 1\n";
+
+    fn load(more: &str) -> Result<BenignCost, ExperimentError> {
+        BenignCost::load(&ExperimentFile::parse(format!("{PLAN}{more}"), PathBuf::new())?)
+    }
+
+    /// Stands for a paid service: answers every chat with one word, and keeps the bodies and headers it was sent.
+    fn endpoint(word: &'static str) -> (String, Arc<Mutex<Vec<String>>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                let (mut head, mut length) = (String::new(), 0_usize);
+                loop {
+                    let mut line = String::new();
+                    if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
+                        break;
+                    }
+                    if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                        length = value.trim().parse().unwrap();
+                    }
+                    head.push_str(&line);
+                }
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).unwrap();
+                heard
+                    .lock()
+                    .unwrap()
+                    .push(format!("{head}{}", String::from_utf8(body).unwrap()));
+                let reply = json!({
+                    "id": "1", "object": "chat.completion", "created": 0, "model": "judge",
+                    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": word}}],
+                    "usage": {"prompt_tokens": 40, "completion_tokens": 1, "total_tokens": 41},
+                })
+                .to_string();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    reply.len()
+                );
+                stream.write_all(format!("{head}{reply}").as_bytes()).unwrap();
+            }
+        });
+        (url, asked)
+    }
+
+    fn only_cell(experiment: &BenignCost) -> CellResult {
+        let cells = experiment.cells().unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let value = experiment.run(&cells[0], scratch.path()).unwrap();
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_judge_of_another_provider_grades_core_answers_and_nothing_else() {
+        let (url, asked) = endpoint("correct");
+        let more = format!(
+            "conditions = [\"none\"]\nmodel = \"simulated\"\njudge = \"endpoint:{url}#other/judge\"\n"
+        );
+        let result = only_cell(&load(&more).unwrap());
+        let core: Vec<_> = result.questions.iter().filter(|asked| asked.is_core()).collect();
+        assert!(!core.is_empty() && core.iter().all(|asked| asked.correct() == Some(true)));
+        assert!(core[0].grades[0].grader.ends_with(" by other/judge"));
+        assert_eq!(result.judge_spent["judge"].tokens(), 41 * core.len() as u64);
+        assert!(!result.spent.contains_key("judge"));
+        let asked = asked.lock().unwrap();
+        assert_eq!(asked.len(), core.len());
+        assert!(asked[0].contains("Right answer: ") && asked[0].contains("judge"));
+    }
+
+    #[test]
+    fn a_judge_that_gives_no_grade_leaves_it_missing_and_is_asked_twice() {
+        let (url, asked) = endpoint("It depends.");
+        let more = format!(
+            "conditions = [\"none\"]\nmodel = \"simulated\"\njudge = \"endpoint:{url}#other/judge\"\n"
+        );
+        let result = only_cell(&load(&more).unwrap());
+        let core: Vec<_> = result.questions.iter().filter(|asked| asked.is_core()).collect();
+        assert!(core.iter().all(|asked| asked.correct().is_none()));
+        assert_eq!(asked.lock().unwrap().len(), 2 * core.len());
+    }
+
+    #[test]
+    fn a_judge_of_the_same_provider_is_refused() {
+        let refused = |more: &str| {
+            load(&format!("conditions = [\"none\"]\n{more}"))
+                .unwrap_err()
+                .to_string()
+        };
+        let same = "model = \"endpoint:http://127.0.0.1:1/v1#a/x\"\njudge = \"endpoint:http://127.0.0.1:1/v1#a/y\"\n";
+        assert!(refused(same).contains("both of `a`"), "{}", refused(same));
+        let host = "model = \"endpoint:http://h/v1#x\"\njudge = \"endpoint:http://h/v1#y\"\n";
+        assert!(refused(host).contains("both of `h`"));
+        assert!(refused("model = \"simulated\"\n").contains("`judge` is missing"));
+        let other = "conditions = [\"none\"]\nmodel = \"endpoint:http://h/v1#a/x\"\njudge = \"endpoint:http://h/v1#b/y\"\n";
+        assert!(load(other).is_ok());
+    }
+
+    #[test]
+    fn a_plan_that_does_not_hold_is_refused_by_key() {
+        let refused = |more: &str| load(more).unwrap_err().to_string();
+        let simulated = "model = \"simulated\"\njudge = \"simulated\"\n";
+        assert!(refused(&format!("conditions = [\"rerank\"]\n{simulated}")).contains("lacks `none`"));
+        assert!(
+            refused(&format!("conditions = [\"none\", \"x\"]\n{simulated}"))
+                .contains("condition `x` is unknown")
+        );
+        let rates = "conditions = [\"none\"]\nmodel = \"simulated\"\njudge = \"simulated\"\n[stand_in]\njudge_slip = 1.5\n";
+        assert!(refused(rates).contains("`stand_in.judge_slip` is 1.5"));
+        let unknown = format!("conditions = [\"none\"]\nreplicate = 3\n{simulated}");
+        assert!(
+            refused(&unknown).starts_with("line 10: unknown field `replicate`"),
+            "{}",
+            refused(&unknown)
+        );
+    }
+
+    #[test]
+    fn without_a_judge_grades_are_by_words_and_labeled_so() {
+        let more = "conditions = [\"none\"]\nmodel = \"simulated\"\ngrading = \"exact-or-f1\"\n";
+        let experiment = load(more).unwrap();
+        let result = only_cell(&experiment);
+        let core = result.questions.iter().find(|asked| asked.is_core()).unwrap();
+        assert_eq!(core.grades[0].grader, "exact-or-f1-v1");
+        assert!(core.grades[0].f1.is_some());
+    }
+}
