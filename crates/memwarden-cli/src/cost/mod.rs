@@ -11,7 +11,7 @@ pub(crate) use models::models;
 pub(crate) use traffic::{Item, read};
 
 use memwarden::core::model::Chat;
-use memwarden::guard::{Candidate, Guard, Phase, Stage, StageError, StoreView, Writer};
+use memwarden::guard::{Candidate, EmptyStore, Guard, Phase, Stage, StageError, StoreView, Writer};
 use memwarden::{Policy, Verdict};
 use memwarden_core::{Entry, Kind};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -97,6 +97,7 @@ pub(crate) fn measure(
     }
     let without_models = without_models(policy);
     let mut shelf = Shelf::new(policy);
+    warm_up(&guard, &without_models, &alone);
     for item in items {
         cost.entries += 1;
         let candidate = Candidate {
@@ -149,6 +150,21 @@ pub(crate) fn measure(
     cost
 }
 
+/// Lists are compiled when they are first used; that belongs to no entry.
+fn warm_up(guard: &Guard, together: &Policy, alone: &[Policy]) {
+    let entry = Entry::new("Ordinary words, 12 of them, with a name (Anna) and a path: /etc/hosts.");
+    let candidate = Candidate {
+        entry: &entry,
+        inherited: None,
+    };
+    for policy in std::iter::once(together).chain(alone) {
+        for phase in [Phase::Write, Phase::Read] {
+            let plain = without_models(policy);
+            let _ = guard.screen(&plain, phase, &candidate, &EmptyStore, Writer::Untrusted);
+        }
+    }
+}
+
 /// Adds up what the stages asked for about one entry.
 fn settle(cost: &mut Cost, asked: &[Asked]) {
     let of = |cost: &Cost, phase: Phase| -> Verdict {
@@ -169,10 +185,26 @@ fn settle(cost: &mut Cost, asked: &[Asked]) {
         cost.marked += u64::from(at_write > Verdict::Admit);
         cost.withheld += u64::from(at_read >= Verdict::Quarantine);
     }
-    let mut to_blame = asked.iter().filter(|asked| asked.verdict >= Verdict::Quarantine);
-    if let (Some(only), None) = (to_blame.next(), to_blame.next())
-        && let Some(stage) = cost.stages.get_mut(only.at)
-    {
+    // What is kept out at write is never recalled: only the stages of the phase that decided are to blame.
+    let decided = if at_write >= Verdict::Quarantine {
+        Phase::Write
+    } else {
+        Phase::Read
+    };
+    let in_phase = |asked: &&Asked| {
+        cost.stages
+            .get(asked.at)
+            .is_some_and(|stage| stage.phase == decided)
+    };
+    let mut to_blame = asked
+        .iter()
+        .filter(|asked| asked.verdict >= Verdict::Quarantine)
+        .filter(in_phase);
+    let only = match (to_blame.next(), to_blame.next()) {
+        (Some(only), None) => Some(only.at),
+        _ => None,
+    };
+    if let Some(stage) = only.and_then(|at| cost.stages.get_mut(at)) {
         stage.alone += 1;
     }
 }
@@ -322,6 +354,15 @@ mod tests {
         assert_eq!((secrets.kept_out, secrets.alone), (1, 0));
         assert_eq!(keyword.examples.len(), 1);
         assert!(keyword.examples[0].reason.contains("skip"));
+    }
+
+    #[test]
+    fn a_stage_that_runs_at_write_and_at_read_shares_its_blame_with_nobody() {
+        let policy = memwarden::guard::preset("keyword").unwrap();
+        let cost = measure(&policy, &items(&["We may skip it."]), &BTreeMap::new(), 1);
+        assert_eq!((cost.kept_out, cost.withheld), (1, 0));
+        let alone: Vec<u64> = cost.stages.iter().map(|stage| stage.alone).collect();
+        assert_eq!(alone, [1, 0]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Whether an answer is right: by a judge, or by comparing words.
 
 use super::abstain::{DETECTOR, declines};
+use super::pipeline::TRIES;
 use super::record::Grade;
 use crate::experiment::{ExperimentError, Prompt};
 use memwarden_core::model::{Chat, ChatCall, ModelError, Purpose};
@@ -55,11 +56,12 @@ pub fn judged(judge: &dyn Chat, limit: NonZeroU32, answered: Answered<'_>) -> Re
         .parse()
         .map_err(|error| ExperimentError::Unexpected(format!("{error}")))?;
     let mut correct = None;
-    for _ in 0..2 {
-        let reply = judge
-            .chat(&[ChatCall::new(&purpose, &messages, limit)])
-            .into_iter()
-            .next();
+    for attempt in 0..TRIES {
+        let call = ChatCall {
+            seed: seed_of_try(attempt),
+            ..ChatCall::new(&purpose, &messages, limit)
+        };
+        let reply = judge.chat(&[call]).into_iter().next();
         correct = match reply {
             Some(Ok(reply)) => verdict(&reply.text),
             Some(Err(error)) if worth_another(&error) => None,
@@ -76,6 +78,14 @@ pub fn judged(judge: &dyn Chat, limit: NonZeroU32, answered: Answered<'_>) -> Re
         correct,
         f1: None,
     })
+}
+
+/// The seed of a try: a model at temperature 0 that is asked the very same again says the very same again.
+pub(super) const fn seed_of_try(attempt: u64) -> Option<u64> {
+    match attempt {
+        0 => None,
+        attempt => Some(attempt),
+    }
 }
 
 /// Whether the model was reached, so that a second try may do better.

@@ -27,6 +27,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many memories are retrieved for a question: from the paper's own cells, at most three were judged.
 pub const CANDIDATES: usize = 3;
+/// How often a model is asked for a reply that is one.
+pub(super) const TRIES: u64 = 2;
 /// How many turns before the last one an extractor is shown. Our reading.
 const SHOWN_BEFORE: usize = 2;
 /// From which share of lost turns a cell is degraded.
@@ -194,9 +196,9 @@ impl<'a> Cell<'a> {
             ("before", &list(before.iter().map(String::as_str))),
             ("turn", line.trim_start_matches("- ")),
         ])?;
-        for _ in 0..2 {
+        for attempt in 0..TRIES {
             self.extraction.replies += 1;
-            let failed = match self.ask("extract", &messages, self.work.limits.extract)? {
+            let failed = match self.ask("extract", &messages, self.work.limits.extract, attempt)? {
                 Ok(text) => match memories(&text) {
                     Some(memories) => {
                         self.extraction.parsed += 1;
@@ -279,8 +281,8 @@ impl<'a> Cell<'a> {
             error: None,
             grades: Vec::new(),
         };
-        for _ in 0..2 {
-            match self.ask("answer", &messages, self.work.limits.answer)? {
+        for attempt in 0..TRIES {
+            match self.ask("answer", &messages, self.work.limits.answer, attempt)? {
                 Ok(text) => {
                     asked.answer = Some(text.trim().to_owned());
                     break;
@@ -331,11 +333,15 @@ impl<'a> Cell<'a> {
         purpose: &str,
         messages: &[Message],
         tokens: u32,
+        attempt: u64,
     ) -> Result<Result<String, String>, ExperimentError> {
         let purpose: Purpose = purpose
             .parse()
             .map_err(|error| ExperimentError::Unexpected(format!("{error}")))?;
-        let call = ChatCall::new(&purpose, messages, limit(tokens));
+        let call = ChatCall {
+            seed: grade::seed_of_try(attempt),
+            ..ChatCall::new(&purpose, messages, limit(tokens))
+        };
         match self.work.model.chat(&[call]).into_iter().next() {
             Some(Ok(reply)) => Ok(Ok(reply.text)),
             Some(Err(error)) if worth_another(&error) => Ok(Err(error.name().to_owned())),

@@ -36,6 +36,7 @@ impl StandIn {
             .unwrap_or_default();
         let chance = Chance {
             seed: self.seed,
+            asked: call.seed.unwrap_or_default(),
             prompt,
         };
         let (text, finish) = match call.purpose.as_str() {
@@ -156,16 +157,18 @@ impl Chat for StandIn {
     }
 }
 
-/// Chance that depends on nothing but the seed and the prompt.
+/// Chance that depends on nothing but the seeds and the prompt.
 struct Chance<'p> {
     seed: u64,
+    /// The call's own seed, which differs from try to try.
+    asked: u64,
     prompt: &'p str,
 }
 
 impl Chance<'_> {
     #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
     fn hits(&self, what: &str, rate: f64) -> bool {
-        let digest = Digest::of(format!("{}\n{what}\n{}", self.seed, self.prompt).as_bytes());
+        let digest = Digest::of(format!("{}\n{}\n{what}\n{}", self.seed, self.asked, self.prompt).as_bytes());
         let bytes = digest.as_bytes().iter().take(8);
         let bits = bytes.fold(0_u64, |bits, byte| (bits << 8) | u64::from(*byte));
         ((bits >> 11) as f64) < rate * (1_u64 << 53) as f64
