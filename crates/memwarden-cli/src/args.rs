@@ -48,6 +48,15 @@ pub struct Global {
     /// Namespace: 1 to 128 characters of A-Z a-z 0-9 . _ : -
     #[arg(short, long, global = true, default_value_t, value_name = "NAME")]
     pub namespace: Namespace,
+    /// A model that stages of the policy ask, as NAME=endpoint:URL#MODEL; without a name, `default`
+    #[arg(
+        long = "stage-model",
+        global = true,
+        env = "MEMWARDEN_STAGE_MODELS",
+        value_delimiter = ' ',
+        value_name = "MODEL"
+    )]
+    pub stage_models: Vec<String>,
     /// Print JSON for programs instead of tables for people
     #[arg(long, global = true)]
     pub json: bool,

@@ -15,9 +15,6 @@ pub struct CostArgs {
     /// Ordinary memories, in the order in which they were written
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pub traffic: Vec<PathBuf>,
-    /// A model that the policy asks, as NAME=endpoint:URL#MODEL; without a name, `default`
-    #[arg(long, value_name = "MODEL")]
-    pub model: Vec<String>,
     /// Examples of each stage
     #[arg(long, default_value_t = 3, value_name = "N")]
     pub examples: usize,

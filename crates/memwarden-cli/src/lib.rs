@@ -19,6 +19,7 @@ mod policy_source;
 pub mod rpc;
 pub mod scan;
 mod session;
+mod stage_models;
 mod strict;
 mod wire;
 

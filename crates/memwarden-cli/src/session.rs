@@ -2,6 +2,8 @@
 
 use crate::args::Global;
 use crate::failure::Failure;
+use crate::stage_models::models;
+use memwarden::model::{Meter, Prices};
 use memwarden::{Credential, Handle, Options, Places, Role, Warden, credential_path};
 use memwarden_core::PrincipalId;
 use std::fs::OpenOptions;
@@ -28,7 +30,12 @@ pub(crate) fn places(global: &Global) -> Result<Places, Failure> {
 
 /// An open store, with what was worth a warning printed to stderr.
 pub(crate) fn open(global: &Global) -> Result<Arc<Warden>, Failure> {
-    let warden = Warden::open_with(&places(global)?, &Options::default())?;
+    let meter = Arc::new(Meter::in_memory(Prices::default()));
+    let options = Options {
+        chats: models(&global.stage_models, &meter)?,
+        ..Options::default()
+    };
+    let warden = Warden::open_with(&places(global)?, &options)?;
     for warning in warden.warnings() {
         eprintln!("warning: {warning}");
     }

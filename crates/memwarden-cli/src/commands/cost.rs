@@ -1,9 +1,10 @@
 //! `cost`: what a policy would do to ordinary memories, as a table or JSON.
 
 use crate::args::Global;
-use crate::cost::{Cost, StageCost, measure, models, read};
+use crate::cost::{Cost, StageCost, measure, read};
 use crate::cost_args::CostArgs;
 use crate::failure::Failure;
+use crate::stage_models::models;
 use crate::{Outcome, output, policy_source};
 use memwarden::guard::Stage;
 use memwarden::model::{By, Meter, Prices};
@@ -15,13 +16,13 @@ use std::time::Duration;
 /// The most problems that are named one by one.
 const NAMED: usize = 20;
 
-/// Tokens of one stage, and whether any of its calls went uncounted.
+/// Tokens by purpose.
 type Tokens = BTreeMap<String, u64>;
 
 pub(super) fn run(global: &Global, args: &CostArgs) -> Result<Outcome, Failure> {
     let policy = policy_source::named(&args.policy)?;
     let meter = Arc::new(Meter::in_memory(Prices::default()));
-    let chats = models(&args.model, &meter)?;
+    let chats = models(&global.stage_models, &meter)?;
     let (mut items, mut problems) = (Vec::new(), Vec::new());
     for path in &args.traffic {
         let (read, wrong) = read(path)?;
@@ -44,7 +45,7 @@ pub(super) fn run(global: &Global, args: &CostArgs) -> Result<Outcome, Failure> 
         .iter()
         .any(|stage| stage.failed.contains_key("failed"))
     {
-        notes.push("a stage had no model to ask: give one with --model");
+        notes.push("a stage had no model to ask: give one with --stage-model");
     }
     if global.json {
         output::json(&as_json(&policy.name, &cost, &spent, &notes, &problems))?;

@@ -4,10 +4,8 @@
 //! untrusted write behind those before it, and as it would be at recall. Not for: accuracy, which needs an agent and
 //! questions (`lab`), nor for findings in files (`scan`).
 
-mod models;
 mod traffic;
 
-pub(crate) use models::models;
 pub(crate) use traffic::{Item, read};
 
 use memwarden::core::model::Chat;

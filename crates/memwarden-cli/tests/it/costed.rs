@@ -62,6 +62,6 @@ fn a_model_that_nobody_gave_is_named_and_not_taken_for_a_cost() {
         (1, &Value::from(3))
     );
     assert_eq!(said["notes"].as_array().unwrap().len(), 2, "{said}");
-    let (code, _) = cost(&store, &["--model", "small=local:x"]);
+    let (code, _) = cost(&store, &["--stage-model", "small=local:x"]);
     assert_eq!(code, 2);
 }

@@ -23,7 +23,7 @@ pub(crate) fn models(
             .and_then(|rest| rest.rsplit_once('#'));
         let Some((url, model)) = endpoint.filter(|(url, model)| !url.is_empty() && !model.is_empty()) else {
             return Err(Failure::Input(format!(
-                "model `{text}`: expected NAME=endpoint:URL#MODEL or endpoint:URL#MODEL"
+                "stage model `{text}`: expected NAME=endpoint:URL#MODEL or endpoint:URL#MODEL"
             )));
         };
         let key = match ApiKey::from_env(KEY_VARIABLE) {
@@ -37,7 +37,7 @@ pub(crate) fn models(
         };
         let chat = Metered::endpoint(config, Arc::clone(meter));
         if models.insert(name.to_owned(), Arc::new(chat)).is_some() {
-            return Err(Failure::Input(format!("model `{name}` is given twice")));
+            return Err(Failure::Input(format!("stage model `{name}` is given twice")));
         }
     }
     Ok(models)
