@@ -13,6 +13,8 @@ pub mod recall_eval;
 pub mod recall_methods;
 pub mod report;
 mod split_mix;
+#[cfg(feature = "full")]
+pub mod stats;
 
 /// A memory file of three honest agents (records import, question answering, shopping), made for this project,
 /// in the format of the official MCP memory server.
