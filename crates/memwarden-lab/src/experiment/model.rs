@@ -80,13 +80,17 @@ impl ModelSpec {
         matches!(self, Self::Simulated)
     }
 
-    /// Opens the model for one cell, with a meter of the cell's own.
+    /// Opens the model for one cell, with a meter of the cell's own. `doubt` is the stand-in's `b` where it is not the
+    /// one of its data file.
     ///
     /// # Errors
     /// A model that cannot be had.
-    pub fn open(&self, seed: u64) -> Result<Models, ExperimentError> {
+    pub fn open(&self, seed: u64, doubt: Option<f64>) -> Result<Models, ExperimentError> {
         let meter = Arc::new(Meter::in_memory(Prices::default()));
-        let chat = self.metered(seed, &meter)?;
+        let chat = match (self, doubt) {
+            (Self::Simulated, Some(doubt)) => Metered::simulated_with_doubt(seed, doubt, Arc::clone(&meter))?,
+            _ => self.metered(seed, &meter)?,
+        };
         Ok(Models {
             meter,
             chat: Arc::new(chat),
