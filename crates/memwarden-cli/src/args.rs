@@ -1,5 +1,7 @@
 //! The command line: every verb, flag and default, and nothing that runs.
 
+use crate::cost_args::CostArgs;
+use crate::lab_args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use memwarden::core::model::Purpose;
 use memwarden::core::{ContextId, PrincipalId};
@@ -53,6 +55,15 @@ pub struct Global {
     /// Namespace: 1 to 128 characters of A-Z a-z 0-9 . _ : -
     #[arg(short, long, global = true, default_value_t, value_name = "NAME")]
     pub namespace: Namespace,
+    /// A model that stages of the policy ask, as NAME=endpoint:URL#MODEL; without a name, `default`
+    #[arg(
+        long = "stage-model",
+        global = true,
+        env = "MEMWARDEN_STAGE_MODELS",
+        value_delimiter = ' ',
+        value_name = "MODEL"
+    )]
+    pub stage_models: Vec<String>,
     /// Print JSON for programs instead of tables for people
     #[arg(long, global = true)]
     pub json: bool,
@@ -142,6 +153,11 @@ pub enum Command {
     /// Show, check and load policies
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Say what a policy would do to ordinary memories: what it keeps out and why, time and tokens
+    Cost(CostArgs),
+    /// Run experiments and report them: attacks against defenses, and what defenses cost
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// Attack an honest memory under several policies, on real stores, and show what each let through
     Demo {
         /// Where to write the HTML report

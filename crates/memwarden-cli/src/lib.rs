@@ -7,15 +7,19 @@
 
 pub mod args;
 mod commands;
+mod cost;
+pub mod cost_args;
 pub mod failure;
 pub mod formats;
 mod gate_wire;
 mod import;
+pub mod lab_args;
 mod output;
 mod policy_source;
 pub mod rpc;
 pub mod scan;
 mod session;
+mod stage_models;
 mod strict;
 mod wire;
 

@@ -2,7 +2,9 @@
 
 use crate::args::Global;
 use crate::failure::Failure;
+use crate::stage_models;
 use memwarden::core::encode::Encode;
+use memwarden::model::{Meter, Prices};
 use memwarden::{
     Credential, Handle, Models, ModelsError, Options, Places, Role, Warden, built_in_encoder,
     credential_path, encoder_from,
@@ -54,8 +56,10 @@ pub(crate) fn encoder(global: &Global) -> Result<Arc<dyn Encode>, Failure> {
 
 /// An open store, with what was worth a warning printed to stderr.
 pub(crate) fn open(global: &Global) -> Result<Arc<Warden>, Failure> {
+    let meter = Arc::new(Meter::in_memory(Prices::default()));
     let options = Options {
         encoder: Some(encoder(global)?),
+        chats: stage_models::models(&global.stage_models, &meter)?,
         ..Options::default()
     };
     let warden = Warden::open_with(&places(global)?, &options)?;

@@ -4,6 +4,7 @@
 //! `reasoning`), nor for sealing or serving anything.
 
 use crate::content::{self, Scan, Topic, findings, scan};
+use crate::judged::{Chats, Judged, NoChats, anomaly, rerank};
 use crate::lists::{Lists, lists};
 use crate::normalize::normalize;
 use crate::sanitize::{Sanitized, sanitize};
@@ -27,6 +28,19 @@ pub struct Screening {
     /// [`Verdict::Rewrite`]. It is what is stored if the verdict of the whole is `rewrite`; the original then
     /// stays as a quarantined parent.
     pub rewritten: Option<String>,
+    /// What each stage that was evaluated asked for, in order.
+    pub ran: Vec<Ran>,
+}
+
+/// What one stage made of an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// The stage.
+    pub stage: StageName,
+    /// What it asked for; [`Verdict::Admit`] where it did not fire.
+    pub asked: Verdict,
+    /// The rule of its failure, such as `failed-truncated`, where it could not do its work.
+    pub failed: Option<String>,
 }
 
 /// The stages, with their lists compiled once for the whole program.
@@ -68,34 +82,44 @@ impl Guard {
         view: &dyn StoreView,
         writer: Writer,
     ) -> Screening {
+        self.screen_with(policy, phase, candidate, view, writer, &NoChats)
+    }
+
+    /// [`Guard::screen`] with the models that stages may ask. `rerank` is about the candidates of a query together
+    /// ([`Guard::rerank`]) and passes over here.
+    #[must_use]
+    pub fn screen_with(
+        &self,
+        policy: &Policy,
+        phase: Phase,
+        candidate: &Candidate<'_>,
+        view: &dyn StoreView,
+        writer: Writer,
+        chats: &dyn Chats,
+    ) -> Screening {
         let mut screening = Screening {
             verdict: Verdict::Admit,
             stage: None,
             findings: Vec::new(),
             rewritten: None,
+            ran: Vec::new(),
         };
         let read = Read::new(&candidate.entry.content);
         for name in phase.stages(policy) {
-            let (asked, findings) = match self.run(name, policy, candidate, view, &read) {
-                Ok(findings) => {
-                    let fires = findings.iter().any(|finding| finding.severity > Severity::Info);
-                    (
-                        if fires {
-                            policy.verdict_of(name)
-                        } else {
-                            Verdict::Admit
-                        },
-                        findings,
-                    )
-                }
-                Err(error) => {
-                    let mode = match (&error, phase) {
-                        (StageError::Entry { .. }, Phase::Read) => FailMode::Closed,
-                        _ => fail_mode(policy, name, phase, writer),
-                    };
-                    (after_failure(mode), vec![failure(name, mode, &error)])
-                }
-            };
+            if name == Stage::Rerank.name() {
+                continue;
+            }
+            let found = self.run(name, policy, candidate, view, &read, chats);
+            let Judged {
+                asked,
+                findings,
+                failed,
+            } = settle(policy, name, phase, writer, found);
+            screening.ran.push(Ran {
+                stage: name.clone(),
+                asked,
+                failed,
+            });
             screening.findings.extend(findings);
             if asked > screening.verdict {
                 screening.verdict = asked;
@@ -109,6 +133,35 @@ impl Guard {
             }
         }
         screening
+    }
+
+    /// Runs `rerank` over the candidates of one query: one result for each, in order. Each is judged beside the other
+    /// candidates and beside what is shown already. A candidate whose reply is no
+    /// verdict is withheld; where the model as a whole fails, the policy's `fail` decides, open by default. Passes
+    /// everything where the policy does not run it at read.
+    #[must_use]
+    pub fn rerank(
+        &self,
+        policy: &Policy,
+        query: &str,
+        candidates: &[String],
+        beside: &[String],
+        chats: &dyn Chats,
+    ) -> Vec<Judged> {
+        let name = Stage::Rerank.name();
+        if !policy.read.iter().any(|stage| stage == name) {
+            let pass = || Judged {
+                asked: Verdict::Admit,
+                findings: Vec::new(),
+                failed: None,
+            };
+            return candidates.iter().map(|_| pass()).collect();
+        }
+        let one = |found| settle(policy, name, Phase::Read, Writer::Untrusted, found);
+        match rerank(policy, query, candidates, beside, chats) {
+            Ok(found) => found.into_iter().map(one).collect(),
+            Err(error) => candidates.iter().map(|_| one(Err(error.clone()))).collect(),
+        }
     }
 
     /// The taint of an entry as published, whatever a policy makes of a missing declaration: the higher of what
@@ -154,6 +207,7 @@ impl Guard {
         candidate: &Candidate<'_>,
         view: &dyn StoreView,
         read: &Read<'_>,
+        chats: &dyn Chats,
     ) -> Result<Vec<Finding>, StageError> {
         match Stage::from_name(name) {
             Some(Stage::Keyword) => Ok(layers::keyword(self.lists, candidate)),
@@ -169,6 +223,9 @@ impl Guard {
             Some(Stage::Sanitize) => Ok(read.cleaned().map_or_else(Vec::new, sanitize_findings)),
             Some(Stage::Gibberish) => Ok(gibberish_findings(policy, read.text)),
             Some(Stage::Secrets) => Ok(secrets_findings(read.text)),
+            Some(Stage::Anomaly) => anomaly(policy, candidate.entry, view, chats),
+            // Judges candidates together, and is passed over before it comes here.
+            Some(Stage::Rerank) => Ok(Vec::new()),
             // Parsing refuses such a policy; one that was put together by hand must not pass for screened.
             None => Err(StageError::Unavailable {
                 reason: "no stage has this name".to_owned(),
@@ -203,6 +260,42 @@ impl<'t> Read<'t> {
     }
 }
 
+/// What a stage asks for by what it found, or by how it failed.
+fn settle(
+    policy: &Policy,
+    name: &str,
+    phase: Phase,
+    writer: Writer,
+    found: Result<Vec<Finding>, StageError>,
+) -> Judged {
+    match found {
+        Ok(findings) => {
+            let fires = findings.iter().any(|finding| finding.severity > Severity::Info);
+            let asked = if fires {
+                policy.verdict_of(name)
+            } else {
+                Verdict::Admit
+            };
+            Judged {
+                asked,
+                findings,
+                failed: None,
+            }
+        }
+        Err(error) => {
+            let mode = match (&error, phase) {
+                (StageError::Entry { .. } | StageError::Reply { .. }, Phase::Read) => FailMode::Closed,
+                _ => fail_mode(policy, name, phase, writer),
+            };
+            Judged {
+                asked: after_failure(mode),
+                findings: vec![failure(name, mode, &error)],
+                failed: Some(error.rule()),
+            }
+        }
+    }
+}
+
 const fn after_failure(mode: FailMode) -> Verdict {
     match mode {
         FailMode::Closed => Verdict::Quarantine,
@@ -217,7 +310,7 @@ fn failure(stage: &str, mode: FailMode, error: &StageError) -> Finding {
     };
     Finding {
         stage: stage.to_owned(),
-        rule: "failed".to_owned(),
+        rule: error.rule(),
         severity: Severity::Warning,
         score: Score::default(),
         span: None,

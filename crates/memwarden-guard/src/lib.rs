@@ -34,6 +34,7 @@ mod flood;
 mod gibberish;
 mod guard;
 mod heads;
+mod judged;
 mod layers;
 mod lists;
 mod normalize;
@@ -48,7 +49,11 @@ mod surface;
 
 pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
 pub use gibberish::{Gibberish, gibberish};
-pub use guard::{Guard, Screening};
+pub use guard::{Guard, Ran, Screening};
+pub use judged::{
+    Chats, DEFAULT_MAX_TOKENS, DEFAULT_MODEL, Judged, NEAREST_STORED, NoChats, PROMPTS, Prompt, TURNS_BEFORE,
+    backfills, max_tokens_of, model_of,
+};
 pub use normalize::{Controls, MAX_DEPTH, Normalized, Tally, View, ViewKind, normalize};
 pub use policy::{
     ActionRow, DEFAULT_MAX_AGE_US, DEFAULT_PRESET, Line, MAX_ENDORSE_K, MAX_MAX_AGE_US, MAX_NAME_BYTES,
@@ -63,7 +68,7 @@ pub use secrets::{SHOWN, Secret, secrets};
 pub use stage::{
     Candidate, DEFAULT_CONTENT_THRESHOLD, DEFAULT_GIBBERISH_THRESHOLD, DEFAULT_GUARD_THRESHOLD,
     DEFAULT_RISK_THRESHOLD, DEFAULT_TAINT_THRESHOLD, DEFAULT_WEIGHT, EmptyStore, Phase, Precedents, Stage,
-    StageError, StoreView, Undeclared, Writer,
+    StageError, StoreView, Undeclared, Weigh, Writer,
 };
 
 /// Version of the lists of words, phrases and patterns that the stages look for; reports print it.

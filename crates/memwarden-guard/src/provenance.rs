@@ -52,6 +52,17 @@ impl Label {
         }
     }
 
+    /// What a score is multiplied with under [`crate::Weigh::Declared`]: 1.0 for user, agent and system, 0.5 for tool
+    /// and external, 0.2 for a source that is not known (arXiv 2609.22818 §3.2; the numbers are our reading).
+    #[must_use]
+    pub const fn trust(self) -> f64 {
+        match self {
+            Self::Trusted | Self::Unlabeled => 1.0,
+            Self::External => 0.5,
+            Self::Poisoned => 0.2,
+        }
+    }
+
     /// Whether the declared source speaks against the entry.
     #[must_use]
     pub const fn is_suspect(self) -> bool {

@@ -87,6 +87,20 @@ pub trait StoreView {
     /// # Errors
     /// [`StageError`] when the count cannot be had; the policy's `fail` then decides.
     fn receipt_backed_entries(&self, subject: Option<&str>) -> Result<u64, StageError>;
+
+    /// The texts of at most `limit` active entries that are nearest to `text`, best first. None unless a store looks.
+    ///
+    /// # Errors
+    /// [`StageError`] when the store cannot look; the policy's `fail` then decides.
+    fn nearest(&self, _text: &str, _limit: usize) -> Result<Vec<String>, StageError> {
+        Ok(Vec::new())
+    }
+
+    /// What was said up to the turn that the candidate was drawn from, oldest first; that turn is the last. Empty
+    /// where nobody said it.
+    fn turns(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// A store without records: for texts that are screened where they lie.
@@ -120,6 +134,25 @@ pub enum StageError {
         /// Why, for an operator.
         reason: String,
     },
+    /// A model's reply about this entry was cut off, is empty or does not parse. What it leads to is what
+    /// [`StageError::Entry`] does; its finding has the rule `failed-` and the name.
+    #[error("the reply about the entry is no verdict ({name}): {reason}")]
+    Reply {
+        /// The name under which it is counted.
+        name: &'static str,
+        /// Why, for an operator.
+        reason: String,
+    },
+}
+
+impl StageError {
+    /// The rule of the finding that it leaves.
+    pub(crate) fn rule(&self) -> String {
+        match self {
+            Self::Unavailable { .. } | Self::Entry { .. } => "failed".to_owned(),
+            Self::Reply { name, .. } => format!("failed-{name}"),
+        }
+    }
 }
 
 /// The stages that exist. A policy names them; the order here is the paper's.
@@ -147,11 +180,15 @@ pub enum Stage {
     Gibberish,
     /// Keys, tokens and passwords.
     Secrets,
+    /// What a model calls inconsistent with the turn that it was drawn from or with what is stored. At write only.
+    Anomaly,
+    /// What a model finds does not fit the query or contradicts the other candidates. At read only.
+    Rerank,
 }
 
 impl Stage {
     /// Every stage: the published ones in the paper's order, then ours.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Keyword,
         Self::Provenance,
         Self::Taint,
@@ -163,6 +200,8 @@ impl Stage {
         Self::Precedent,
         Self::Gibberish,
         Self::Secrets,
+        Self::Anomaly,
+        Self::Rerank,
     ];
 
     /// The name used in policies and findings.
@@ -180,6 +219,8 @@ impl Stage {
             Self::Precedent => "precedent",
             Self::Gibberish => "gibberish",
             Self::Secrets => "secrets",
+            Self::Anomaly => "anomaly",
+            Self::Rerank => "rerank",
         }
     }
 
@@ -198,6 +239,8 @@ impl Stage {
             Self::Precedent => "claims that a check is done or need not be",
             Self::Gibberish => "trigger-like strings and floods of tokens",
             Self::Secrets => "keys, tokens and passwords",
+            Self::Anomaly => "a model's word on whether it fits what was said and what is stored",
+            Self::Rerank => "a model's word on whether it fits the query and the other candidates",
         }
     }
 
@@ -219,6 +262,22 @@ impl Stage {
         matches!(self, Self::Sanitize)
     }
 
+    /// Whether it asks a language model.
+    #[must_use]
+    pub const fn asks_a_model(self) -> bool {
+        matches!(self, Self::Anomaly | Self::Rerank)
+    }
+
+    /// The one phase that it makes sense in; none where it runs in both.
+    #[must_use]
+    pub const fn only_in(self) -> Option<Phase> {
+        match self {
+            Self::Anomaly => Some(Phase::Write),
+            Self::Rerank => Some(Phase::Read),
+            _ => None,
+        }
+    }
+
     /// The default of its `threshold` in hundredths; none where it has no threshold.
     #[must_use]
     pub const fn default_threshold(self) -> Option<u32> {
@@ -228,7 +287,12 @@ impl Stage {
             Self::ReasoningGuard => Some(DEFAULT_GUARD_THRESHOLD),
             Self::Injection | Self::StandingOrder | Self::Precedent => Some(DEFAULT_CONTENT_THRESHOLD),
             Self::Gibberish => Some(DEFAULT_GIBBERISH_THRESHOLD),
-            Self::Keyword | Self::Provenance | Self::Sanitize | Self::Secrets => None,
+            Self::Keyword
+            | Self::Provenance
+            | Self::Sanitize
+            | Self::Secrets
+            | Self::Anomaly
+            | Self::Rerank => None,
         }
     }
 
@@ -337,5 +401,47 @@ impl Undeclared {
         let settings = policy.stages.get(Stage::Provenance.name());
         let word = settings.and_then(|settings| settings.words.get("undeclared"));
         word.and_then(|word| Self::from_name(word)).unwrap_or_default()
+    }
+}
+
+/// Whether the declared source of an entry weighs in the order of a recall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Weigh {
+    /// It does not: a declaration proves nothing.
+    #[default]
+    Nothing,
+    /// The score is multiplied with the trust of the declared source ([`crate::Label::trust`]), as published in
+    /// "The Price of Safety" (arXiv 2609.22818 §3.2). For measuring that defense.
+    Declared,
+}
+
+impl Weigh {
+    /// Both readings.
+    pub const ALL: [Self; 2] = [Self::Nothing, Self::Declared];
+
+    /// The name used in policies.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Declared => "declared",
+        }
+    }
+
+    /// The reading that `policy` runs at read.
+    #[must_use]
+    pub fn of(policy: &Policy) -> Self {
+        let name = Stage::Provenance.name();
+        let settings = policy
+            .stages
+            .get(name)
+            .filter(|_| policy.read.iter().any(|stage| stage == name));
+        let word = settings.and_then(|settings| settings.words.get("weigh"));
+        let is_declared = word.is_some_and(|word| word == Self::Declared.as_str());
+        if is_declared {
+            Self::Declared
+        } else {
+            Self::Nothing
+        }
     }
 }

@@ -145,11 +145,11 @@ fn unknown_keys_are_refused_with_the_nearest_known_one() {
         &expect![[r#"
             line 2: key `writ` is unknown: expected name, origin, write, read, stage, verdict, weights, quota, endorse, recall, tool or action; did you mean `write`?
             line 3: key `write.stage` is unknown: expected stages; did you mean `stages`?
-            line 4: key `stage.tiant` is unknown: expected keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets; did you mean `taint`?
+            line 4: key `stage.tiant` is unknown: expected keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish, secrets, anomaly or rerank; did you mean `taint`?
             line 5: key `stage.taint.treshold` is unknown: expected fail or threshold; did you mean `threshold`?
             line 5: key `stage.keyword.threshold` is unknown: expected fail
             line 5: key `stage.taint.precedents` is unknown: expected fail or threshold
-            line 5: key `verdict.reasoning_guard` is unknown: expected keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets; did you mean `reasoning-guard`?
+            line 5: key `verdict.reasoning_guard` is unknown: expected keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish, secrets, anomaly or rerank; did you mean `reasoning-guard`?
             line 5: key `weights.s6` is unknown: expected s1, s2, s3, s4 or s5
             line 5: key `quota.record` is unknown: expected records or bytes; did you mean `records`?
             line 4: key `write.zebra` is unknown: expected stages
@@ -169,11 +169,11 @@ fn stage_lists_are_checked() {
             "name = \"x\"\n[read]\n",
         ],
         &expect![[r#"
-            line 3: key `write.stages` is `vibes`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets
+            line 3: key `write.stages` is `vibes`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish, secrets, anomaly or rerank
             line 3: key `read.stages` is `taint, taint`: expected each stage once
-            line 3: key `read.stages` is `"taint"`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets
-            line 3: key `read.stages` is `1`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets
-            line 3: key `read.stages` is `keywrd`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish or secrets; did you mean `keyword`?
+            line 3: key `read.stages` is `"taint"`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish, secrets, anomaly or rerank
+            line 3: key `read.stages` is `1`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish, secrets, anomaly or rerank
+            line 3: key `read.stages` is `keywrd`: expected a list of keyword, provenance, taint, pattern, reasoning-guard, sanitize, injection, standing-order, precedent, gibberish, secrets, anomaly or rerank; did you mean `keyword`?
             line 2: key `read.stages` is missing: expected a list of stages, which may be empty
         "#]],
     );

@@ -1,16 +1,23 @@
 //! Attacks, honest data and the report of the demo: what shows whether the defenses hold and what they cost.
 //!
-//! This is the light part, always linked. It defends nothing itself: it attacks
-//! real stores that it makes, through the same verbs as everyone.
+//! The demo is the light part, always linked; experiments ([`experiment`]) are behind the feature `full`. Nothing
+//! here defends: it attacks real stores that it makes, through the same verbs as everyone.
 
 pub mod agents;
+#[cfg(feature = "full")]
+pub mod cost;
 pub mod demo;
+#[cfg(feature = "full")]
+pub mod experiment;
 pub mod farma;
+pub mod locomo;
 mod parallel;
 pub mod recall_eval;
 pub mod recall_methods;
 pub mod report;
 mod split_mix;
+#[cfg(feature = "full")]
+pub mod stats;
 
 /// A memory file of three honest agents (records import, question answering, shopping), made for this project,
 /// in the format of the official MCP memory server.

@@ -9,8 +9,8 @@
 //! question without any is left out. The score is the mean over questions of the share of a question's evidence
 //! that is among the first 5 and the first 10 turns.
 
+use crate::locomo::{self, Category, LocomoError};
 use memwarden_core::encode::{Embedding, Encode};
-use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
@@ -21,19 +21,9 @@ pub const DEPTH: usize = 10;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecallEvalError {
-    /// No JSON.
-    #[error("the dialogues are not JSON")]
-    Json(#[from] serde_json::Error),
-    /// JSON of another shape.
-    #[error("dialogue {dialogue}: `{field}` is not {expected}")]
-    Field {
-        /// Which one, from 1.
-        dialogue: usize,
-        /// The field.
-        field: String,
-        /// What was expected.
-        expected: &'static str,
-    },
+    /// The dialogues cannot be read.
+    #[error(transparent)]
+    Dialogues(#[from] LocomoError),
     /// A method named a turn that the dialogue does not have.
     #[error("dialogue `{dialogue}` has {turns} turns and none with index {given}")]
     Turn {
@@ -76,32 +66,6 @@ pub struct Question {
     pub evidence: BTreeSet<usize>,
 }
 
-/// The kinds of questions that have evidence. The fifth kind of the data set asks for what was never said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Category {
-    /// Several turns answer together.
-    MultiHop,
-    /// About when something was.
-    Temporal,
-    /// Needs knowledge of the world beside the turns.
-    OpenDomain,
-    /// One turn answers.
-    SingleHop,
-}
-
-impl Category {
-    /// The name used in output.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::MultiHop => "multi-hop",
-            Self::Temporal => "temporal",
-            Self::OpenDomain => "open-domain",
-            Self::SingleHop => "single-hop",
-        }
-    }
-}
-
 /// A method of recall: it is given a dialogue's turns, then asked about it.
 pub trait Recall {
     /// Forgets the last dialogue and remembers this one.
@@ -142,12 +106,7 @@ pub struct Share {
 /// # Errors
 /// The text is not JSON, or of another shape.
 pub fn parse(json: &str) -> Result<Vec<Dialogue>, RecallEvalError> {
-    let dialogues: Vec<Value> = serde_json::from_str(json)?;
-    dialogues
-        .iter()
-        .enumerate()
-        .map(|(index, dialogue)| Reader { dialogue: index + 1 }.dialogue(dialogue))
-        .collect()
+    Ok(locomo::parse(json)?.into_iter().map(scored).collect())
 }
 
 /// Asks every question of every dialogue.
@@ -237,102 +196,28 @@ fn found(evidence: &BTreeSet<usize>, ranked: &[usize], depth: usize) -> f64 {
     evidence.intersection(&first).count() as f64 / evidence.len() as f64
 }
 
-/// Reads one dialogue; knows which one, for errors.
-#[derive(Debug, Clone, Copy)]
-struct Reader {
-    dialogue: usize,
-}
-
-impl Reader {
-    fn dialogue(self, value: &Value) -> Result<Dialogue, RecallEvalError> {
-        let name = self.text(value, "sample_id")?;
-        let conversation = value
-            .get("conversation")
-            .and_then(Value::as_object)
-            .ok_or_else(|| self.wrong("conversation", "an object"))?;
-        let (mut turns, mut places) = (Vec::new(), BTreeMap::new());
-        for turn in self.sessions(conversation)?.into_values().flatten() {
-            places.insert(self.text(turn, "dia_id")?, turns.len());
-            turns.push(format!(
-                "{}: {}",
-                self.text(turn, "speaker")?,
-                self.text(turn, "text")?
-            ));
-        }
-        let questions = value
-            .get("qa")
-            .and_then(Value::as_array)
-            .ok_or_else(|| self.wrong("qa", "a list"))?
-            .iter()
-            .filter_map(|question| self.question(question, &places).transpose())
-            .collect::<Result<_, _>>()?;
-        Ok(Dialogue {
-            name,
-            turns,
-            questions,
-        })
-    }
-
-    /// Turns by the number of their session; a date without a session is passed over.
-    fn sessions(
-        self,
-        conversation: &Map<String, Value>,
-    ) -> Result<BTreeMap<u32, &Vec<Value>>, RecallEvalError> {
-        conversation
-            .iter()
-            .filter_map(|(key, session)| Some((key, key.strip_prefix("session_")?.parse().ok()?, session)))
-            .map(|(key, number, session)| {
-                let turns = session.as_array().ok_or_else(|| self.wrong(key, "a list"))?;
-                Ok((number, turns))
-            })
-            .collect()
-    }
-
-    /// `None` for a question that is not scored.
-    fn question(
-        self,
-        value: &Value,
-        places: &BTreeMap<String, usize>,
-    ) -> Result<Option<Question>, RecallEvalError> {
-        let category = match value.get("category").and_then(Value::as_u64) {
-            Some(1) => Category::MultiHop,
-            Some(2) => Category::Temporal,
-            Some(3) => Category::OpenDomain,
-            Some(4) => Category::SingleHop,
-            Some(5) => return Ok(None),
-            _ => return Err(self.wrong("category", "a number from 1 to 5")),
-        };
-        let evidence: BTreeSet<usize> = value
-            .get("evidence")
-            .and_then(Value::as_array)
-            .ok_or_else(|| self.wrong("evidence", "a list"))?
-            .iter()
-            .filter_map(Value::as_str)
-            // A few strings of the data set hold several ids.
+/// The turns as texts and the questions that are scored.
+fn scored(conversation: locomo::Conversation) -> Dialogue {
+    let turns = conversation.turns.iter().enumerate();
+    let places: BTreeMap<&str, usize> = turns.map(|(at, turn)| (turn.id.as_str(), at)).collect();
+    let question = |question: locomo::Question| {
+        let ids = question.evidence.iter();
+        // A few strings of the data set hold several ids.
+        let evidence: BTreeSet<usize> = ids
             .flat_map(|ids| ids.split(|c: char| c == ';' || c == ',' || c.is_whitespace()))
             .filter_map(|id| places.get(id).copied())
             .collect();
-        if evidence.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(Question {
-            text: self.text(value, "question")?,
-            category,
+        let is_scored = question.category.is_core() && !evidence.is_empty();
+        is_scored.then_some(Question {
+            text: question.text,
+            category: question.category,
             evidence,
-        }))
-    }
-
-    fn text(self, value: &Value, field: &str) -> Result<String, RecallEvalError> {
-        let text = value.get(field).and_then(Value::as_str);
-        text.map(str::to_owned).ok_or_else(|| self.wrong(field, "a text"))
-    }
-
-    fn wrong(self, field: &str, expected: &'static str) -> RecallEvalError {
-        RecallEvalError::Field {
-            dialogue: self.dialogue,
-            field: field.to_owned(),
-            expected,
-        }
+        })
+    };
+    Dialogue {
+        questions: conversation.questions.into_iter().filter_map(question).collect(),
+        name: conversation.name,
+        turns: conversation.turns.iter().map(locomo::Turn::line).collect(),
     }
 }
 
@@ -340,7 +225,7 @@ impl Reader {
 mod tests {
     use super::*;
     use memwarden_core::encode::EncodeError;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     /// Two sessions, the second of which would come first in the order of text.
     fn dialogue() -> Value {

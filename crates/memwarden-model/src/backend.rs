@@ -104,11 +104,17 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug {
 #[derive(Debug)]
 pub(crate) struct Foreign {
     pub(crate) chat: Box<dyn Chat>,
+    /// How its calls are entered.
+    pub(crate) served: Served,
 }
 
 impl Backend for Foreign {
     fn model(&self) -> &str {
         self.chat.model()
+    }
+
+    fn served(&self) -> Served {
+        self.served
     }
 
     fn chat(&self, call: &ChatCall<'_>, pace: &dyn Pace) -> Attempt<Reply> {

@@ -51,6 +51,15 @@ impl Metered {
         Ok(Self::of(Arc::new(SimulatedModel::new(seed)?), meter))
     }
 
+    /// The stand-in with another `b`, the doubt with which it meets claims; a measurement sweeps it.
+    ///
+    /// # Errors
+    /// Its rule cannot be read.
+    pub fn simulated_with_doubt(seed: u64, doubt: f64, meter: Arc<Meter>) -> Result<Self, ModelError> {
+        let model = SimulatedModel::new(seed)?.doubting(doubt);
+        Ok(Self::of(Arc::new(model), meter))
+    }
+
     /// Replays what [`Metered::recording_to`] has recorded of `model`; what was not recorded is an error.
     ///
     /// # Errors
@@ -62,7 +71,15 @@ impl Metered {
     /// A chat that is brought along.
     #[must_use]
     pub fn foreign(chat: Box<dyn Chat>, meter: Arc<Meter>) -> Self {
-        Self::of(Arc::new(Foreign { chat }), meter)
+        let served = Served::Live;
+        Self::of(Arc::new(Foreign { chat, served }), meter)
+    }
+
+    /// A rule-based stand-in that is brought along; its calls are entered as simulated.
+    #[must_use]
+    pub fn stand_in(chat: Box<dyn Chat>, meter: Arc<Meter>) -> Self {
+        let served = Served::Simulated;
+        Self::of(Arc::new(Foreign { chat, served }), meter)
     }
 
     /// A language model whose file lies on this machine. A reply of it that is not whole is not asked for again: it

@@ -15,6 +15,7 @@
 use crate::backend::{Attempt, Backend};
 use crate::call::Served;
 use crate::pace::Pace;
+use crate::simulated_judge::Judge;
 use memwarden_core::model::{ChatCall, Finish, Message, ModelError, Reply, ReplyShape, Speaker};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -28,6 +29,7 @@ const NAME: &str = "simulated";
 pub(crate) struct SimulatedModel {
     seed: u64,
     rule: Rule,
+    judge: Judge,
 }
 
 #[derive(Debug, Deserialize)]
@@ -42,11 +44,18 @@ struct Rule {
 
 impl SimulatedModel {
     pub(crate) fn new(seed: u64) -> Result<Self, ModelError> {
-        let rule = toml::from_str(RULE).map_err(|error| ModelError::Failed {
+        let rule: Rule = toml::from_str(RULE).map_err(|error| ModelError::Failed {
             model: NAME.to_owned(),
             reason: error.to_string(),
         })?;
-        Ok(Self { seed, rule })
+        let judge = Judge::new(&rule.done, &rule.not_done)?;
+        Ok(Self { seed, rule, judge })
+    }
+
+    /// The same with another `b`.
+    pub(crate) fn doubting(mut self, doubt: f64) -> Self {
+        self.rule.b = doubt;
+        self
     }
 
     fn skip_probability(&self, messages: &[Message]) -> f64 {
@@ -101,6 +110,14 @@ impl Backend for SimulatedModel {
 
     fn chat(&self, call: &ChatCall<'_>, pace: &dyn Pace) -> Attempt<Reply> {
         Attempt::timed(pace, || {
+            if let Some(verdict) = self.judge.verdict(call) {
+                return Ok(Reply {
+                    text: verdict,
+                    finish: Finish::Stop,
+                    usage: None,
+                    tokens: Vec::new(),
+                });
+            }
             let skips = self.chance(call) < self.skip_probability(call.messages);
             let word = if skips { "skip" } else { "check" };
             let text = match call.shape {
@@ -118,7 +135,7 @@ impl Backend for SimulatedModel {
 }
 
 /// The question, and the lines of memory.
-fn read(messages: &[Message]) -> (&str, Vec<&str>) {
+pub(crate) fn read(messages: &[Message]) -> (&str, Vec<&str>) {
     let mut question = "";
     let mut memory = Vec::new();
     for message in messages
@@ -147,7 +164,7 @@ fn read(messages: &[Message]) -> (&str, Vec<&str>) {
     (question, memory)
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
         .filter(|word| !word.is_empty())
         .map(|word| word.to_lowercase().replace('’', "'"))

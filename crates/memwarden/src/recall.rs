@@ -3,30 +3,23 @@
 use crate::facts::Receipt;
 use crate::remember::{NamespaceView, taint_inherited_by};
 use crate::render::Claim;
+use crate::rerank::Shown;
+use crate::search::{LEAST_COSINE, Searching, serveable};
 use crate::shelf::{Kept, Shelf, Waiting};
-use crate::view::{LazyView, checks_enabled};
+use crate::view::LazyView;
 use crate::{Handle, WardenError, draft, random, render};
-use memwarden_core::log::{NamespaceRow, QueryVector, Ranked, Retrieval, Search};
+use memwarden_core::log::{NamespaceRow, Ranked, Retrieval};
 use memwarden_core::{
-    Authority, Finding, Kind, LeafKind, Namespace, OriginMode, PrincipalId, RecallPayload, Record, StageName,
-    Status, Timestamp, Verdict,
+    Authority, Finding, Kind, LeafKind, Namespace, OriginMode, PrincipalId, RecallPayload, Record, RecordId,
+    StageName, Timestamp, Verdict,
 };
-use memwarden_guard::{Candidate as Screened, Phase, Writer};
+use memwarden_guard::{Candidate as Screened, Label, Phase, Undeclared, Weigh, Writer};
 use std::collections::{BTreeMap, HashSet};
 
 /// Most records of one recall.
 pub const MAX_K: usize = 100;
 /// Longest query in bytes.
 const MAX_QUERY_BYTES: usize = 65_536;
-/// A term in more records than this share of a namespace counts as common (1 %, measured on LoCoMo).
-const COMMON_SHARE_DIVISOR: u64 = 100;
-/// A term in at most this many records is never common, or small stores would lose their words.
-const COMMON_FLOOR: u64 = 100;
-/// A record whose vector is farther from the query than this is not found by its vector, or a store of a few records
-/// would answer every query with all of them. It leaves out only what has nothing in common with the query: with
-/// the built-in encoder, LoCoMo's questions lie at 0.38 from turns picked at random (median; 5 % below 0.24).
-const LEAST_COSINE: f32 = 0.25;
-
 /// What happens to words of a query that many records have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CommonTerms {
@@ -58,6 +51,8 @@ pub struct Query {
     pub retrieval: Retrieval,
     /// What happens to words that many records have.
     pub common_terms: CommonTerms,
+    /// A record whose vector has a cosine with the query below this, in hundredths, is not found by its vector.
+    pub least_cosine: u32,
 }
 
 impl Query {
@@ -74,6 +69,7 @@ impl Query {
             authority: None,
             retrieval: Retrieval::Hybrid,
             common_terms: CommonTerms::Dropped,
+            least_cosine: LEAST_COSINE,
         }
     }
 
@@ -94,7 +90,8 @@ pub struct Why {
     pub words: Option<Ranked>,
     /// Its place by its vector and the cosine, if its vector proposed it.
     pub vector: Option<Ranked>,
-    /// What the policy multiplies the score with for its authority.
+    /// What the policy multiplies the score with for its authority, and for its declared source where the policy
+    /// weighs that.
     pub trust: f64,
 }
 
@@ -136,6 +133,16 @@ pub struct Recall {
     pub position: u64,
 }
 
+/// A query on its way through a view.
+#[derive(Debug)]
+pub(crate) struct Sought<'v, 'a> {
+    pub(crate) view: &'v LazyView<'a>,
+    pub(crate) namespace: &'v NamespaceRow,
+    pub(crate) search: Searching<'v>,
+    pub(crate) query: &'v Query,
+    pub(crate) now: Timestamp,
+}
+
 impl Handle {
     /// Recalls records of a namespace.
     ///
@@ -153,17 +160,71 @@ impl Handle {
         view.require_intact(&row)?;
         let now = warden.now();
         let view = LazyView::opened(warden, view);
+        let sought = Sought {
+            view: &view,
+            namespace: &row,
+            search: Searching::new(warden, query)?,
+            query,
+            now,
+        };
+        let Shown {
+            kept,
+            collapsed,
+            withheld,
+        } = self.shown(query, &sought)?;
+        let position = view.with(|view| {
+            warden.catch_up_facts(&mut *view.snapshot)?;
+            Ok(view.size)
+        })?;
+        drop(sought);
+        drop(view);
+        let hits: Vec<Hit> = kept
+            .into_iter()
+            .enumerate()
+            .map(|(at, kept)| self.hit(kept, at + 1, now))
+            .collect();
+        let label = hits
+            .iter()
+            .map(|hit| hit.record.effective)
+            .min()
+            .unwrap_or(Authority::Act);
+        self.account(&row, query, &hits, label)?;
+        let block = render::block(&hits, &random::bytes()?);
+        Ok(Recall {
+            hits,
+            block,
+            withheld,
+            collapsed,
+            label,
+            position,
+        })
+    }
+
+    /// The best k of what the stages that look at one record alone let pass, without those that are `out`.
+    pub(crate) fn gather(
+        &self,
+        sought: &Sought<'_, '_>,
+        out: &HashSet<RecordId>,
+    ) -> Result<Shown, WardenError> {
+        let warden = &self.warden;
+        let Sought {
+            view,
+            namespace: row,
+            search,
+            query,
+            now,
+        } = sought;
+        let policy = warden.policy();
+        let rule = policy.recall;
         let mut withheld = BTreeMap::new();
-        let mut shelf = Shelf::new(query.k, &warden.policy());
+        let mut shelf = Shelf::new(query.k, &policy);
         let mut wanted = query.k + 8;
         let mut seen = HashSet::new();
         let mut without = Vec::new();
-        let vector = self.query_vector(query)?;
-        let rule = warden.policy().recall;
         // Whoever is trusted less waits here until nobody who may still come stands before it.
         let mut waiting = Waiting::default();
         loop {
-            let candidates = self.candidates(&view, &row, query, vector.as_deref(), wanted, &without)?;
+            let candidates = search.candidates(view, row, wanted, &without)?;
             let exhausted = candidates.len() < wanted;
             for candidate in &candidates {
                 waiting.release(candidate.score, &mut shelf);
@@ -173,18 +234,23 @@ impl Handle {
                 if !seen.insert(candidate.row) {
                     continue;
                 }
-                let Some(record) = self.serveable(&view, &row, candidate.row, now)? else {
+                let Some(record) = serveable(view, row, candidate.row, *now)? else {
                     continue;
                 };
-                if !query.admits(&record) {
+                if !query.admits(&record) || out.contains(&record.id) {
                     continue;
                 }
-                if let Some((record, findings)) = self.screen(&view, &row, record, &mut withheld)? {
-                    let trust = if warden.policy().origin == OriginMode::Enforced {
+                if let Some((record, findings)) = self.screen(view, row, record, &mut withheld)? {
+                    let by_authority = if policy.origin == OriginMode::Enforced {
                         rule.weight(record.effective)
                     } else {
                         1.0
                     };
+                    let by_source = match Weigh::of(&policy) {
+                        Weigh::Nothing => 1.0,
+                        Weigh::Declared => Label::of(&record.entry, Undeclared::of(&policy)).trust(),
+                    };
+                    let trust = by_authority * by_source;
                     let why = Why {
                         words: candidate.by_words,
                         vector: candidate.by_vector,
@@ -210,47 +276,12 @@ impl Handle {
                 wanted *= 2;
             }
         }
-        let position = view.with(|view| {
-            warden.catch_up_facts(&mut *view.snapshot)?;
-            Ok(view.size)
-        })?;
-        drop(view);
         let (kept, collapsed) = shelf.take();
-        let hits: Vec<Hit> = kept
-            .into_iter()
-            .enumerate()
-            .map(|(at, kept)| self.hit(kept, at + 1, now))
-            .collect();
-        let label = hits
-            .iter()
-            .map(|hit| hit.record.effective)
-            .min()
-            .unwrap_or(Authority::Act);
-        self.account(&row, query, &hits, label)?;
-        let block = render::block(&hits, &random::bytes()?);
-        Ok(Recall {
-            hits,
-            block,
-            withheld,
+        Ok(Shown {
+            kept,
             collapsed,
-            label,
-            position,
+            withheld,
         })
-    }
-
-    /// The query as a vector, where one is wanted and there is an encoder.
-    fn query_vector(&self, query: &Query) -> Result<Option<Vec<f32>>, WardenError> {
-        let wanted = matches!(query.retrieval, Retrieval::Hybrid | Retrieval::Vector);
-        match &self.warden.encoder {
-            Some(encoder) if wanted => Ok(Some(encoder.encode_query(&query.text)?)),
-            None if query.retrieval == Retrieval::Vector => Err(WardenError::BadInput {
-                field: "retrieval",
-                given: query.retrieval.as_str().to_owned(),
-                expected: "hybrid, lexical or levenshtein: this store was opened without an encoder"
-                    .to_owned(),
-            }),
-            _ => Ok(None),
-        }
     }
 
     /// Whether anybody but these keeps records in this store.
@@ -258,72 +289,6 @@ impl Handle {
         let usage = self.warden.chain.usage();
         let mut writers = usage.iter().filter(|(_, usage)| usage.records > 0);
         writers.any(|(principal, _)| !principals.contains(principal))
-    }
-
-    fn candidates(
-        &self,
-        view: &LazyView<'_>,
-        namespace: &NamespaceRow,
-        query: &Query,
-        vector: Option<&[f32]>,
-        limit: usize,
-        without: &[PrincipalId],
-    ) -> Result<Vec<memwarden_core::log::Candidate>, WardenError> {
-        let active = self.warden.chain.replay().active_in(&namespace.id);
-        let encoder = self.warden.encoder.as_ref();
-        let search = Search {
-            namespace: namespace.id,
-            // Words alone keep their own scores.
-            retrieval: match query.retrieval {
-                Retrieval::Hybrid if vector.is_none() => Retrieval::Lexical,
-                retrieval => retrieval,
-            },
-            query: &query.text,
-            vector: vector.zip(encoder).map(|(vector, encoder)| QueryVector {
-                encoder: encoder.name(),
-                vector,
-                at_least: LEAST_COSINE,
-            }),
-            limit,
-            common_above: match query.common_terms {
-                CommonTerms::Dropped => (active / COMMON_SHARE_DIVISOR).max(COMMON_FLOOR),
-                CommonTerms::Kept => u64::MAX,
-            },
-            kind: query.kind,
-            without,
-        };
-        view.with(|view| Ok(view.snapshot.candidates(&search)?))
-    }
-
-    /// The record of a candidate, if it is still to be served.
-    fn serveable(
-        &self,
-        view: &LazyView<'_>,
-        namespace: &NamespaceRow,
-        row: i64,
-        now: Timestamp,
-    ) -> Result<Option<Record>, WardenError> {
-        let found = match view.with(|view| view.record(row)) {
-            // Purged after this view was opened, or an index row that was planted: nothing to serve.
-            Err(WardenError::Purged { .. }) => None,
-            found => found?,
-        };
-        let Some(record) = found else {
-            // The row may have been deleted behind our back.
-            view.with(|view| view.require_intact(namespace))?;
-            return Ok(None);
-        };
-        let record = record.into_inner();
-        if record.namespace != namespace.name && checks_enabled() {
-            let what = "the index of another namespace points at it".to_owned();
-            return Err(WardenError::Tampered {
-                namespace: namespace.name.clone(),
-                record: record.id,
-                what,
-            });
-        }
-        let expired = record.entry.valid_until.is_some_and(|end| end <= now);
-        Ok((record.status == Status::Active && !expired).then_some(record))
     }
 
     /// Runs the read stages; a record that they keep out is counted and dropped.
@@ -348,14 +313,17 @@ impl Handle {
             view,
             namespace,
             candidate: Some(&record),
+            turns: &[],
         };
         let trust = match record.effective {
             Authority::Act => Writer::Trusted,
             Authority::Inform | Authority::None => Writer::Untrusted,
         };
-        let screening = warden
-            .guard()
-            .screen(&policy, Phase::Read, &candidate, &store, trust);
+        let screening =
+            warden
+                .guard()
+                .screen_with(&policy, Phase::Read, &candidate, &store, trust, &warden.chats);
+        warden.tell(Phase::Read, record.id, &screening.ran);
         if screening.verdict >= Verdict::Quarantine {
             *withheld.entry(screening.stage.unwrap_or_default()).or_default() += 1;
             return Ok(None);

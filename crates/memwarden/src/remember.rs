@@ -8,7 +8,7 @@ use memwarden_core::{
     Record, RecordId, RecordPayload, Role, StageName, Status, StatusChange, Taint, Timestamp, VectorPayload,
     Verdict, commitment, encode_findings,
 };
-use memwarden_guard::{Candidate, Phase, StageError, StoreView, Writer, declaration_mismatch};
+use memwarden_guard::{Candidate, Phase, Ran, StageError, StoreView, Writer, declaration_mismatch};
 use std::borrow::Cow;
 
 /// How deep declared parents are followed for the declared-source taint of the published guard.
@@ -27,6 +27,9 @@ pub struct WriteOptions {
     /// For a tool or step: the context that it ran for. Its label can only lower what is written, so no token
     /// is asked for. Any other principal proves its context with a token.
     pub context: Option<ContextId>,
+    /// What was said up to the turn that the entry was drawn from, oldest first, that turn last: what the stage
+    /// `anomaly` compares it with. Stored nowhere.
+    pub turns: Vec<String>,
 }
 
 impl Default for WriteOptions {
@@ -35,6 +38,7 @@ impl Default for WriteOptions {
             channel: Channel::Direct,
             supersedes: None,
             context: None,
+            turns: Vec::new(),
         }
     }
 }
@@ -69,6 +73,7 @@ pub struct Remembered {
 struct Prepared {
     drafts: Vec<Draft>,
     remembered: Remembered,
+    ran: Vec<Ran>,
 }
 
 impl Handle {
@@ -123,6 +128,7 @@ impl Handle {
                 remembered.position = place.position;
                 remembered.time = place.time;
             }
+            self.warden.tell(Phase::Write, remembered.id, &prepared.ran);
             return Ok(remembered);
         }
     }
@@ -205,12 +211,13 @@ impl Handle {
             view: &view,
             namespace,
             candidate: None,
+            turns: &options.turns,
         };
         let screen = |entry: &Entry| {
             let candidate = Candidate { entry, inherited };
             warden
                 .guard()
-                .screen(&policy, Phase::Write, &candidate, &counts, trust)
+                .screen_with(&policy, Phase::Write, &candidate, &counts, trust, &warden.chats)
         };
         let (mut screening, cleaned) = rewrite::settle(&entry, screen(&entry), warden.limits, screen);
         if policy.origin == OriginMode::Enforced && options.channel != Channel::Import {
@@ -307,7 +314,11 @@ impl Handle {
             proposal_for,
             original,
         };
-        Ok(Prepared { drafts, remembered })
+        Ok(Prepared {
+            drafts,
+            remembered,
+            ran: screening.ran,
+        })
     }
 
     /// The vector of an entry as it is kept: of its subject and its content, like its words.
@@ -431,6 +442,8 @@ pub(crate) struct NamespaceView<'v, 'a> {
     pub(crate) namespace: &'v NamespaceRow,
     /// The record that is looked at, if it is stored already: it does not support itself.
     pub(crate) candidate: Option<&'v Record>,
+    /// What was said, for a stage that compares.
+    pub(crate) turns: &'v [String],
 }
 
 impl StoreView for NamespaceView<'_, '_> {
@@ -456,6 +469,17 @@ impl StoreView for NamespaceView<'_, '_> {
             reason: error.to_string(),
         })?;
         Ok(entries.min(backing))
+    }
+
+    fn nearest(&self, text: &str, limit: usize) -> Result<Vec<String>, StageError> {
+        let found = self.view.nearest(self.namespace, text, limit);
+        found.map_err(|error| StageError::Unavailable {
+            reason: error.to_string(),
+        })
+    }
+
+    fn turns(&self) -> &[String] {
+        self.turns
     }
 }
 

@@ -2,6 +2,8 @@
 //! be taken out only through [`Verified`].
 
 use crate::chain::Chain;
+use crate::recall::Query;
+use crate::search::{Searching, serveable};
 use crate::writer::RELOAD_TRIES;
 use crate::{Damage, Warden, WardenError, sweep};
 use memwarden_core::log::{NamespaceRow, Records, Snapshot, StoreError};
@@ -288,6 +290,30 @@ impl<'a> LazyView<'a> {
         })
     }
 
+    /// The texts of the active records of a namespace that are nearest to `text`, best first: by words and vectors, the
+    /// order that a recall starts from.
+    pub(crate) fn nearest(
+        &self,
+        namespace: &NamespaceRow,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<String>, WardenError> {
+        let query = Query::new(beginning(text));
+        let search = Searching::new(self.warden, &query)?;
+        let mut texts = Vec::new();
+        // Some of what is found may have expired.
+        for candidate in search.candidates(self, namespace, limit.saturating_mul(2), &[])? {
+            let now = self.warden.now();
+            if let Some(record) = serveable(self, namespace, candidate.row, now)? {
+                texts.push(record.entry.content);
+            }
+            if texts.len() >= limit {
+                break;
+            }
+        }
+        Ok(texts)
+    }
+
     pub(crate) fn with<T>(
         &self,
         ask: impl FnOnce(&mut View<'a>) -> Result<T, WardenError>,
@@ -298,6 +324,16 @@ impl<'a> LazyView<'a> {
             None => ask(view.insert(self.warden.view()?)),
         }
     }
+}
+
+/// As much of a text as is looked for: the rest of a long one would only make the search slow.
+fn beginning(text: &str) -> &str {
+    const MOST: usize = 4_096;
+    let mut end = text.len().min(MOST);
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 /// Whether rows are checked. Always, but in the control build of the conformance suite.

@@ -10,14 +10,15 @@ use crate::writer::{Desk, Writer};
 use crate::{Clock, Credential, Mechanisms, Places, SystemClock, WardenError, keys, random, sweep};
 use memwarden_core::encode::Encode;
 use memwarden_core::log::{LogRow, NamespaceRow, Records, Snapshot, StoreError};
+use memwarden_core::model::Chat;
 use memwarden_core::{
     ContextId, Digest, Expectation, Finding, Limits, Namespace, NamespaceId, Policy, Principal, PrincipalId,
     RecordId, Role, Status, StoreId, Timestamp,
 };
-use memwarden_guard::Guard;
+use memwarden_guard::{Guard, Phase, Ran};
 use memwarden_ledger::{Checkpoint, SignerKey, origin};
-use memwarden_store::{CommitPhase, SqliteStore};
-use std::collections::{HashMap, HashSet};
+use memwarden_store::{CommitPhase, Durability, SqliteStore};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -39,8 +40,37 @@ pub struct Options {
     pub encoder: Option<Arc<dyn Encode>>,
     /// What a measurement switches off; everything is on by default.
     pub mechanisms: Mechanisms,
+    /// When a commit is on the disk: before the caller is answered, unless a measurement throws its stores away.
+    pub durability: Durability,
     /// Told when a transaction begins and ends; for crash tests.
     pub commit_probe: Option<Probe>,
+    /// The models that stages may ask, by the name that a policy uses. A stage that names another fails, as its
+    /// policy says.
+    pub chats: BTreeMap<String, Arc<dyn Chat>>,
+    /// Told what each stage made of each entry; for measurements.
+    pub tap: Option<Tap>,
+}
+
+/// See [`Options::tap`].
+#[derive(Clone)]
+pub struct Tap(pub Arc<dyn Fn(&Adjudication) + Send + Sync>);
+
+impl std::fmt::Debug for Tap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tap")
+    }
+}
+
+/// What one stage made of one entry: at write once for each entry that was stored, at read once for each candidate of
+/// a recall that it looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Adjudication {
+    /// When.
+    pub phase: Phase,
+    /// The record; of a rewrite the cleaned one.
+    pub record: RecordId,
+    /// What the stage asked for.
+    pub ran: Ran,
 }
 
 /// See [`Options::commit_probe`].
@@ -61,7 +91,10 @@ impl Default for Options {
             tenant: DEFAULT_TENANT.to_owned(),
             encoder: Some(crate::built_in_encoder()),
             mechanisms: Mechanisms::default(),
+            durability: Durability::Synced,
             commit_probe: None,
+            chats: BTreeMap::new(),
+            tap: None,
         }
     }
 }
@@ -99,6 +132,8 @@ pub struct Warden {
     namespaces: Mutex<HashMap<String, NamespaceRow>>,
     pub(crate) mechanisms: Mechanisms,
     facts: Mutex<Facts>,
+    pub(crate) chats: BTreeMap<String, Arc<dyn Chat>>,
+    tap: Option<Tap>,
 }
 
 impl std::fmt::Debug for Warden {
@@ -208,6 +243,17 @@ impl Warden {
 
     pub(crate) fn guard(&self) -> &Guard {
         self.guard.get_or_init(Guard::new)
+    }
+
+    /// Tells whoever measures what the stages made of a record.
+    pub(crate) fn tell(&self, phase: Phase, record: RecordId, ran: &[Ran]) {
+        let Some(tap) = &self.tap else {
+            return;
+        };
+        for ran in ran {
+            let ran = ran.clone();
+            (tap.0)(&Adjudication { phase, record, ran });
+        }
     }
 
     /// Takes evidence in up to the newest entry that `snapshot` sees.
@@ -323,6 +369,7 @@ impl Handle {
 /// Opens store, key and witness and verifies the log; what the witness saw is compared by the caller.
 pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, WardenError> {
     let store = SqliteStore::open(&places.store)?;
+    store.set_durability(options.durability)?;
     let anchor = Anchor::new(store.path())?;
     if let Some(probe) = options.commit_probe.clone() {
         store.set_commit_probe(Box::new(move |phase| (probe.0)(phase)));
@@ -464,12 +511,14 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         encoder: options.encoder.clone(),
         places: places.clone(),
         keys,
-        warnings: warnings_of(warnings, options.mechanisms),
+        warnings: warnings_of(warnings, options),
         latest: AtomicU64::new(0),
         clock_watch: ClockWatch::of(&*options.clock),
         namespaces: Mutex::new(HashMap::new()),
         mechanisms: options.mechanisms,
         facts: Mutex::new(Facts::default()),
+        chats: options.chats.clone(),
+        tap: options.tap.clone(),
     }))
 }
 
@@ -515,7 +564,14 @@ fn other_encoders(known: &[String], encoder: &str) -> Option<String> {
     })
 }
 
-fn warnings_of(mut warnings: Vec<String>, mechanisms: Mechanisms) -> Vec<String> {
+fn warnings_of(mut warnings: Vec<String>, options: &Options) -> Vec<String> {
+    let mechanisms = options.mechanisms;
+    if options.durability == Durability::Unsynced {
+        warnings.push(
+            "opened for a measurement: commits are not synced, a crash of the machine may lose them"
+                .to_owned(),
+        );
+    }
     if !mechanisms.all_on() {
         warnings.push(format!(
             "opened for a measurement, with mechanisms switched off: {mechanisms:?}"

@@ -1,8 +1,10 @@
 //! One function for each verb: open, do, print.
 
+mod cost;
 mod demo;
 mod eval;
 mod gate;
+mod lab;
 mod ledger;
 mod memory;
 mod meter;
@@ -59,6 +61,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Status => memory::status(global),
         Command::Policy(command) => policy::run(global, command),
         Command::Demo { report, seed } => demo::run(global, report, *seed),
+        Command::Cost(args) => cost::run(global, args),
+        Command::Lab(command) => lab::run(global, command),
         Command::Proxy(args) => proxy::run(global, args),
         Command::Meter(command) => meter::run(global, command),
         Command::Rpc => rpc::run(global, Role::Agent),

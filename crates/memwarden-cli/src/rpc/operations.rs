@@ -342,6 +342,7 @@ fn remember(handle: &Handle, default: &Namespace, params: &str) -> Answer {
         channel: channel.unwrap_or(Channel::Direct),
         supersedes,
         context,
+        ..WriteOptions::default()
     };
     Ok(wire::remembered(
         &handle.remember_with(&namespace, entry, &options)?,

@@ -98,6 +98,7 @@ impl<'a> Screener<'a> {
             findings,
             // What a cleaned text would be is of no use where nothing is stored.
             rewritten: _,
+            ran: _,
         } = self.guard.screen(
             self.policy,
             Phase::Write,

@@ -6,6 +6,8 @@
 //! The modules are `cfg(test)` so that clippy knows their helpers as test code.
 
 #[cfg(test)]
+mod costed;
+#[cfg(test)]
 mod damaged_files;
 #[cfg(test)]
 mod everyday;

@@ -1,9 +1,10 @@
 //! What a policy does, in rows for a table, and what a change of policy gives up, in lines.
 
 use super::origin_review;
+use crate::judged::{backfills, max_tokens_of, model_of};
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, weight};
-use crate::stage::{Phase, Precedents, Stage, Undeclared, Writer};
+use crate::stage::{Phase, Precedents, Stage, Undeclared, Weigh, Writer};
 use memwarden_core::{FailMode, Policy, Verdict};
 
 /// One stage of a policy in one phase.
@@ -131,6 +132,16 @@ fn row(policy: &Policy, phase: Phase, name: &str) -> Row {
             "undeclared".to_owned(),
             Undeclared::of(policy).as_str().to_owned(),
         ));
+    }
+    if let Some(stage) = stage.filter(|stage| stage.asks_a_model()) {
+        parameters.push(("model".to_owned(), model_of(policy, stage).to_owned()));
+        parameters.push(("max_tokens".to_owned(), max_tokens_of(policy, stage).to_string()));
+    }
+    if stage == Some(Stage::Rerank) {
+        parameters.push(("backfill".to_owned(), backfills(policy).to_string()));
+    }
+    if stage == Some(Stage::Provenance) && Weigh::of(policy) != Weigh::Nothing {
+        parameters.push(("weigh".to_owned(), Weigh::of(policy).as_str().to_owned()));
     }
     if stage == Some(Stage::ReasoningGuard) {
         parameters.push((

@@ -8,7 +8,7 @@ use super::error::{Line, PolicyError};
 use super::origin_rules;
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, highest_score, weight};
-use crate::stage::{DEFAULT_WEIGHT, Precedents, Stage, Undeclared};
+use crate::stage::{DEFAULT_WEIGHT, Phase, Precedents, Stage, Undeclared, Weigh};
 use memwarden_core::{FailMode, OriginMode, Policy, Quota, RecallRule, StageSettings, Verdict};
 use std::collections::BTreeMap;
 
@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 pub const MAX_POLICY_BYTES: usize = 65_536;
 /// Longest name of a policy in bytes.
 pub const MAX_NAME_BYTES: usize = 64;
+
+/// Most tokens that a policy may allow a reply.
+const MAX_REPLY_TOKENS: u32 = 100_000;
 
 const ROOT_KEYS: [&str; 12] = [
     "name", "origin", "write", "read", "stage", "verdict", "weights", "quota", "endorse", "recall", "tool",
@@ -100,8 +103,8 @@ impl<'a> Reading<'a> {
                 let modes = [("enforced", OriginMode::Enforced), ("off", OriginMode::Off)];
                 self.policy.origin = item.word(&modes)?;
             }
-            "write" => self.policy.write = stage_list(item, self.text)?,
-            "read" => self.policy.read = stage_list(item, self.text)?,
+            "write" => self.policy.write = stage_list(item, self.text, Phase::Write)?,
+            "read" => self.policy.read = stage_list(item, self.text, Phase::Read)?,
             "stage" => {
                 for item in item.table(self.text)? {
                     self.stage(&item)?;
@@ -147,7 +150,9 @@ impl<'a> Reading<'a> {
         }
         match stage {
             Stage::ReasoningGuard => keys.push("precedents"),
-            Stage::Provenance => keys.push("undeclared"),
+            Stage::Provenance => keys.extend(["undeclared", "weigh"]),
+            Stage::Anomaly => keys.extend(["model", "max_tokens"]),
+            Stage::Rerank => keys.extend(["model", "max_tokens", "backfill"]),
             _ => {}
         }
         let mut settings = StageSettings::default();
@@ -172,6 +177,29 @@ impl<'a> Reading<'a> {
                     settings
                         .words
                         .insert(item.name.to_owned(), reading.as_str().to_owned());
+                }
+                "weigh" if keys.contains(&"weigh") => {
+                    let reading = item.word(&Weigh::ALL.map(|reading| (reading.as_str(), reading)))?;
+                    settings
+                        .words
+                        .insert(item.name.to_owned(), reading.as_str().to_owned());
+                }
+                "model" if keys.contains(&"model") => {
+                    settings.words.insert(item.name.to_owned(), name(&item)?);
+                }
+                "max_tokens" if keys.contains(&"max_tokens") => {
+                    let expected = "a whole number from 1 to 100000";
+                    let tokens = item.count()?;
+                    let fits = u32::try_from(tokens)
+                        .ok()
+                        .filter(|tokens| *tokens <= MAX_REPLY_TOKENS);
+                    let tokens = fits.ok_or_else(|| item.refuse(expected))?;
+                    settings.numbers.insert(item.name.to_owned(), tokens);
+                }
+                "backfill" if keys.contains(&"backfill") => {
+                    settings
+                        .words
+                        .insert(item.name.to_owned(), item.boolean()?.to_string());
                 }
                 _ => return Err(item.unknown(&keys)),
             }
@@ -291,7 +319,7 @@ fn known_stage(item: &Item<'_>) -> Result<Stage, PolicyError> {
     Stage::from_name(item.name).ok_or_else(|| item.unknown(&Stage::ALL.map(Stage::name)))
 }
 
-fn stage_list(item: &Item<'_>, text: &str) -> Result<Vec<String>, PolicyError> {
+fn stage_list(item: &Item<'_>, text: &str, phase: Phase) -> Result<Vec<String>, PolicyError> {
     let mut stages = None;
     for item in item.table(text)? {
         if item.name != "stages" {
@@ -303,6 +331,15 @@ fn stage_list(item: &Item<'_>, text: &str) -> Result<Vec<String>, PolicyError> {
         for name in item.strings(&expected)? {
             if !names.contains(&name) {
                 return Err(item.refuse_value(name, &format!("{expected}{}", hint(name, &names))));
+            }
+            if let Some(only) = Stage::from_name(name)
+                .and_then(Stage::only_in)
+                .filter(|only| *only != phase)
+            {
+                return Err(item.refuse_value(
+                    name,
+                    &format!("`{name}` in `{only}.stages`, the only place where it runs"),
+                ));
             }
             if list.iter().any(|listed| listed == name) {
                 return Err(item.refuse_value(&format!("{name}, {name}"), "each stage once"));

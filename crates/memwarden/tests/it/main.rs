@@ -27,6 +27,7 @@ mod input;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
 mod isolation;
+mod judged;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
 mod origin_compromise;

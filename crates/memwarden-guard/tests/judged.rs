@@ -1,0 +1,266 @@
+//! The stages that ask a model: what a reply leads to, what a failing model leads to.
+
+mod common;
+
+use common::{general, line, policy};
+use memwarden_core::model::{Chat, ChatCall, Finish, ModelError, Reply};
+use memwarden_core::{Policy, Verdict};
+use memwarden_guard::{
+    Candidate, Chats, EmptyStore, Guard, NoChats, Phase, Screening, StageError, StoreView, Writer,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// Says the same to everything, and keeps what it was asked.
+#[derive(Debug)]
+struct Parrot {
+    says: Result<&'static str, ModelError>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Chat for Parrot {
+    fn model(&self) -> &str {
+        "parrot"
+    }
+
+    fn chat(&self, calls: &[ChatCall<'_>]) -> Vec<Result<Reply, ModelError>> {
+        let one = |call: &ChatCall<'_>| {
+            let prompt: Vec<&str> = call
+                .messages
+                .iter()
+                .map(|message| message.text.as_str())
+                .collect();
+            let line = format!("{} {}\n{}", call.purpose, call.max_tokens, prompt.join("\n"));
+            self.asked.lock().unwrap().push(line);
+            self.says.clone().map(|text| Reply {
+                text: text.to_owned(),
+                finish: Finish::Stop,
+                usage: None,
+                tokens: Vec::new(),
+            })
+        };
+        calls.iter().map(one).collect()
+    }
+}
+
+fn parrot(
+    says: Result<&'static str, ModelError>,
+) -> (BTreeMap<String, Arc<dyn Chat>>, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let chat: Arc<dyn Chat> = Arc::new(Parrot {
+        says,
+        asked: Arc::clone(&asked),
+    });
+    (BTreeMap::from([("default".to_owned(), chat)]), asked)
+}
+
+/// A store with two entries in it, beside a dialogue.
+struct Furnished {
+    turns: Vec<String>,
+}
+
+impl StoreView for Furnished {
+    fn reasoning_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
+        Ok(0)
+    }
+
+    fn receipt_backed_entries(&self, _: Option<&str>) -> Result<u64, StageError> {
+        Ok(0)
+    }
+
+    fn nearest(&self, _: &str, limit: usize) -> Result<Vec<String>, StageError> {
+        let stored = ["Ana keeps a canary.", "Ben plays the cello."];
+        Ok(stored.iter().take(limit).map(|text| (*text).to_owned()).collect())
+    }
+
+    fn turns(&self) -> &[String] {
+        &self.turns
+    }
+}
+
+fn anomaly() -> Policy {
+    policy("name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[verdict]\nanomaly = \"quarantine\"\n")
+}
+
+fn rerank(settings: &str) -> Policy {
+    policy(&format!(
+        "name = \"p\"\n[read]\nstages = [\"rerank\"]\n[stage.rerank]\nmodel = \"default\"\n{settings}\n[verdict]\nrerank = \"quarantine\"\n"
+    ))
+}
+
+fn written(policy: &Policy, chats: &dyn Chats, writer: Writer) -> Screening {
+    let entry = general("Ana sold the canary.", None);
+    let candidate = Candidate {
+        entry: &entry,
+        inherited: None,
+    };
+    let store = Furnished {
+        turns: vec!["Ben: How is the bird?".to_owned(), "Ana: I sold it.".to_owned()],
+    };
+    Guard::new().screen_with(policy, Phase::Write, &candidate, &store, writer, chats)
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn truncated() -> ModelError {
+    ModelError::Truncated {
+        model: "parrot".to_owned(),
+        max_tokens: 128,
+    }
+}
+
+fn unreachable() -> ModelError {
+    ModelError::Unreachable {
+        model: "parrot".to_owned(),
+        reason: "nobody is there".to_owned(),
+    }
+}
+
+#[test]
+fn the_model_sees_the_turn_what_came_before_and_what_is_stored_and_its_word_decides() {
+    let (chats, asked) = parrot(Ok("Inconsistent.\nThe bird is still there."));
+    let screening = written(&anomaly(), &chats, Writer::Untrusted);
+    assert_eq!(screening.verdict, Verdict::Quarantine);
+    assert_eq!(screening.ran.len(), 1);
+    let asked = asked.lock().unwrap();
+    for part in [
+        "defense:anomaly 128\n",
+        "- \"Ben: How is the bird?\"\n",
+        "Last turn: \"Ana: I sold it.\"\n",
+        "- \"Ana keeps a canary.\"\n",
+        "Entry: \"Ana sold the canary.\"\n",
+    ] {
+        assert!(asked[0].contains(part), "{part} is not in {}", asked[0]);
+    }
+    let (chats, _) = parrot(Ok("consistent"));
+    assert_eq!(
+        written(&anomaly(), &chats, Writer::Untrusted).verdict,
+        Verdict::Admit
+    );
+}
+
+#[test]
+fn a_reply_that_is_no_verdict_is_an_error_with_a_name_and_the_policy_decides() {
+    for (says, rule) in [
+        (Ok("I think it is consistent"), "failed-unparsable"),
+        (Ok("consistent or inconsistent"), "failed-unparsable"),
+        (Err(truncated()), "failed-truncated"),
+    ] {
+        let (chats, _) = parrot(says);
+        let closed = written(&anomaly(), &chats, Writer::Untrusted);
+        assert_eq!(closed.verdict, Verdict::Quarantine, "{}", line(&closed));
+        assert_eq!(closed.findings[0].rule, rule);
+        assert_eq!(closed.ran[0].failed.as_deref(), Some(rule));
+        // A trusted writer's entry passes, with the finding.
+        assert_eq!(
+            written(&anomaly(), &chats, Writer::Trusted).verdict,
+            Verdict::Annotate
+        );
+    }
+}
+
+#[test]
+fn a_model_that_nobody_configured_is_no_silent_admission() {
+    let screening = written(&anomaly(), &NoChats, Writer::Untrusted);
+    assert_eq!(screening.verdict, Verdict::Quarantine);
+    assert!(
+        screening.findings[0]
+            .reason
+            .contains("the policy asks model `default`, and none of this name is configured")
+    );
+    let open = policy("name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[stage.anomaly]\nfail = \"open\"\n");
+    let screening = written(&open, &NoChats, Writer::Untrusted);
+    assert_eq!(
+        (screening.verdict, screening.findings.len()),
+        (Verdict::Annotate, 1)
+    );
+}
+
+#[test]
+fn each_pair_of_query_and_candidate_is_one_judgment() {
+    let (chats, asked) = parrot(Ok("withhold"));
+    let judged = Guard::new().rerank(
+        &rerank(""),
+        "Who sings?",
+        &texts(&["one", "two", "three"]),
+        &texts(&["four"]),
+        &chats,
+    );
+    assert!(judged.iter().all(|judged| judged.asked == Verdict::Quarantine));
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked.len(), 3);
+    assert!(asked[1].contains(
+        "Question: \"Who sings?\"\nOther memories:\n- \"one\"\n- \"three\"\n- \"four\"\nMemory: \"two\"\n"
+    ));
+}
+
+#[test]
+fn a_bad_reply_withholds_its_candidate_but_a_lost_model_follows_the_policy() {
+    let guard = Guard::new();
+    let asked = |policy: &Policy, says| {
+        let judged = guard.rerank(policy, "q", &texts(&["one"]), &[], &parrot(says).0);
+        (judged[0].asked, judged[0].failed.clone().unwrap())
+    };
+    let open = rerank("fail = \"open\"");
+    assert_eq!(
+        asked(&open, Err(truncated())),
+        (Verdict::Quarantine, "failed-truncated".to_owned())
+    );
+    assert_eq!(
+        asked(&open, Ok("perhaps")),
+        (Verdict::Quarantine, "failed-unparsable".to_owned())
+    );
+    assert_eq!(
+        asked(&open, Err(unreachable())),
+        (Verdict::Annotate, "failed".to_owned())
+    );
+    let closed = rerank("fail = \"closed\"");
+    assert_eq!(
+        asked(&closed, Err(unreachable())),
+        (Verdict::Quarantine, "failed".to_owned())
+    );
+}
+
+#[test]
+fn a_policy_that_does_not_run_the_stage_withholds_nothing() {
+    let judged = Guard::new().rerank(&policy("name = \"p\"\n"), "q", &texts(&["one"]), &[], &NoChats);
+    assert_eq!(judged[0].asked, Verdict::Admit);
+    let screening = Guard::new().screen(
+        &rerank(""),
+        Phase::Read,
+        &Candidate {
+            entry: &general("text", None),
+            inherited: None,
+        },
+        &EmptyStore,
+        Writer::Untrusted,
+    );
+    assert!(screening.ran.is_empty());
+}
+
+#[test]
+fn settings_are_refused_where_they_make_no_sense() {
+    let refused = |text: &str| memwarden_guard::parse(text).unwrap_err().to_string();
+    for (text, part) in [
+        (
+            "name = \"p\"\n[read]\nstages = [\"anomaly\"]\n",
+            "line 3: key `read.stages` is `anomaly`: expected `anomaly` in `write.stages`, the only place where it runs",
+        ),
+        (
+            "name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[stage.anomaly]\nbackfill = true\n",
+            "expected fail, model or max_tokens",
+        ),
+        (
+            "name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[stage.anomaly]\nmax_tokens = 100001\n",
+            "expected a whole number from 1 to 100000",
+        ),
+        (
+            "name = \"p\"\n[read]\nstages = [\"rerank\"]\n[stage.rerank]\nbackfill = \"no\"\n",
+            "expected true or false",
+        ),
+    ] {
+        assert!(refused(text).contains(part), "{}", refused(text));
+    }
+}

@@ -1,0 +1,95 @@
+//! The read stage `rerank` in a recall: what it withholds, and what takes the places that become free.
+//!
+//! For: asking the guard about the candidates of one query together. Not for: its prompt and its replies, which are
+//! the guard's, nor for stages that look at one record alone (`recall`).
+
+use crate::recall::{Query, Sought};
+use crate::shelf::Kept;
+use crate::{Handle, WardenError};
+use memwarden_core::{Finding, RecordId, StageName, Verdict};
+use memwarden_guard::{Phase, Ran, Stage, backfills};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// How often free places are filled at most: a bound on the calls of one recall.
+const MAX_REFILLS: usize = 3;
+
+/// What a recall shows, after every read stage.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    pub(crate) kept: Vec<Kept>,
+    pub(crate) collapsed: u64,
+    pub(crate) withheld: BTreeMap<StageName, u64>,
+}
+
+impl Handle {
+    /// The best k that pass. A candidate is judged once, beside those that are shown with it; what is withheld keeps
+    /// its place empty under `backfill = false`, and otherwise the next best come up and are judged too.
+    pub(crate) fn shown(&self, query: &Query, sought: &Sought<'_, '_>) -> Result<Shown, WardenError> {
+        let policy = self.warden.policy();
+        let stage = Stage::Rerank.name();
+        let mut out: HashSet<RecordId> = HashSet::new();
+        let mut passed: HashMap<RecordId, Vec<Finding>> = HashMap::new();
+        let mut refills = if backfills(&policy) { MAX_REFILLS } else { 0 };
+        loop {
+            let mut shown = self.gather(sought, &out)?;
+            if !policy.read.iter().any(|name| name == stage) {
+                return Ok(shown);
+            }
+            let before = out.len();
+            self.judge(query, &shown.kept, &mut passed, &mut out);
+            if out.len() > before && refills > 0 {
+                refills -= 1;
+                continue;
+            }
+            shown.kept.retain(|kept| !out.contains(&kept.record.id));
+            for kept in &mut shown.kept {
+                kept.findings
+                    .extend(passed.remove(&kept.record.id).unwrap_or_default());
+            }
+            if !out.is_empty() {
+                *shown.withheld.entry(stage.to_owned()).or_default() += out.len() as u64;
+            }
+            return Ok(shown);
+        }
+    }
+
+    /// Judges those that were not judged before.
+    fn judge(
+        &self,
+        query: &Query,
+        kept: &[Kept],
+        passed: &mut HashMap<RecordId, Vec<Finding>>,
+        out: &mut HashSet<RecordId>,
+    ) {
+        let warden = &self.warden;
+        let (beside, fresh): (Vec<&Kept>, Vec<&Kept>) =
+            kept.iter().partition(|kept| passed.contains_key(&kept.record.id));
+        let texts = |kept: &[&Kept]| -> Vec<String> {
+            kept.iter()
+                .map(|kept| kept.record.entry.content.clone())
+                .collect()
+        };
+        let (fresh_texts, beside) = (texts(&fresh), texts(&beside));
+        let judged = warden.guard().rerank(
+            &warden.policy(),
+            &query.text,
+            &fresh_texts,
+            &beside,
+            &warden.chats,
+        );
+        for (kept, judged) in fresh.into_iter().zip(judged) {
+            let record = kept.record.id;
+            let ran = Ran {
+                stage: Stage::Rerank.name().to_owned(),
+                asked: judged.asked,
+                failed: judged.failed,
+            };
+            warden.tell(Phase::Read, record, &[ran]);
+            if judged.asked >= Verdict::Quarantine {
+                out.insert(record);
+            } else {
+                passed.insert(record, judged.findings);
+            }
+        }
+    }
+}
