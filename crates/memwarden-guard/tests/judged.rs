@@ -1,5 +1,12 @@
 //! The stages that ask a model: what a reply leads to, what a failing model leads to.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 mod common;
 
 use common::{general, line, policy};

@@ -27,6 +27,8 @@ mod input;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
 mod isolation;
+#[cfg(not(feature = "unverified-reads"))]
+#[cfg(test)]
 mod judged;
 #[cfg(not(feature = "unverified-reads"))]
 #[cfg(test)]
