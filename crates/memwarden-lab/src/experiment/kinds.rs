@@ -1,10 +1,11 @@
 //! Which experiments there are. A new kind is an arm here and a module beside this one.
 
 use super::forged::ForgedReasoning;
+use super::traces::Traces;
 use super::{Experiment, ExperimentError, ExperimentFile};
 
 /// The names of the kinds.
-pub const KINDS: &[&str] = &["forged-reasoning"];
+pub const KINDS: &[&str] = &["forged-reasoning", "traces"];
 
 /// The experiment that a file describes. Data files that it names are read when it runs, not here: a report needs none.
 ///
@@ -13,6 +14,7 @@ pub const KINDS: &[&str] = &["forged-reasoning"];
 pub fn load(file: &ExperimentFile) -> Result<Box<dyn Experiment>, ExperimentError> {
     match file.kind.as_str() {
         "forged-reasoning" => Ok(Box::new(ForgedReasoning::read(file)?)),
+        "traces" => Ok(Box::new(Traces::read(file)?)),
         other => Err(ExperimentError::value(format!(
             "`kind` is `{other}`: expected one of {}",
             KINDS.join(", ")
