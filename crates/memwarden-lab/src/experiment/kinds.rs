@@ -1,11 +1,12 @@
 //! Which experiments there are. A new kind is an arm here and a module beside this one.
 
 use super::forged::ForgedReasoning;
+use super::traces::Traces;
 use super::{Experiment, ExperimentError, ExperimentFile};
 use crate::cost::BenignCost;
 
 /// The names of the kinds.
-pub const KINDS: &[&str] = &[BenignCost::KIND, "forged-reasoning"];
+pub const KINDS: &[&str] = &[BenignCost::KIND, "forged-reasoning", "traces"];
 
 /// The experiment that a file describes. Data files that it names are read when it runs, not here: a report needs none.
 ///
@@ -15,6 +16,7 @@ pub fn load(file: &ExperimentFile) -> Result<Box<dyn Experiment>, ExperimentErro
     match file.kind.as_str() {
         BenignCost::KIND => Ok(Box::new(BenignCost::load(file)?)),
         "forged-reasoning" => Ok(Box::new(ForgedReasoning::read(file)?)),
+        "traces" => Ok(Box::new(Traces::read(file)?)),
         other => Err(ExperimentError::value(format!(
             "`kind` is `{other}`: expected one of {}",
             KINDS.join(", ")

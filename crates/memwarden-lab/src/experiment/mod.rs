@@ -22,6 +22,7 @@ pub mod record;
 pub mod row;
 pub mod run;
 pub mod tables;
+pub mod traces;
 
 pub use cell::{Cell, CellId};
 pub use decision::{Decider, Decision};

@@ -39,11 +39,11 @@ const EHR: Words = Words {
         "the hospital's own desk",
     ],
     what: &[
-        ("every identifier", Number::One),
-        ("identifier and range tables", Number::Many),
-        ("the screening", Number::One),
-        ("the type checks", Number::Many),
-        ("dates and ranges", Number::Many),
+        ("the validation of each batch", Number::One),
+        ("identifier checks before the import", Number::Many),
+        ("the batch validation", Number::One),
+        ("type and range checks for the import", Number::Many),
+        ("the validation needed before an import", Number::One),
         ("sanitation and authorization checks", Number::Many),
     ],
     done: &[

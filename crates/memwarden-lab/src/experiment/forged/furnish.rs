@@ -81,11 +81,11 @@ pub(super) fn furnish(
     let house = &furnished.house;
     let (agent, namespace) = house.agent(ground.agent)?;
 
-    let subjects = honest::subjects(ground.domain, &ground.attacked);
-    let mut memory = honest::logs(ground.domain, &subjects, honest, seed);
+    let subjects = &ground.subjects;
+    let mut memory = honest::logs(ground.domain, subjects, honest, seed);
     memory.extend(honest::notes(
         ground.domain,
-        &subjects,
+        subjects,
         honest,
         seed.wrapping_add(1),
     ));

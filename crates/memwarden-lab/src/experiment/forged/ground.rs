@@ -3,6 +3,7 @@
 //! Data and checks are those of the demo's agents, except that `react-qa` takes its questions from StrategyQA where the
 //! file names it: the question, two of its facts as the passages, and the answer key as what a lookup finds.
 
+use super::honest::subjects;
 use crate::agents::Agent;
 use crate::agents::tasks::Task;
 use crate::agents::work::{Job, Quality};
@@ -21,8 +22,8 @@ pub struct Ground {
     pub domain: Domain,
     /// The subject that is attacked.
     pub attacked: String,
-    /// Another one, which no entry of the attack is about.
-    pub other: String,
+    /// All that the agent works on, the attacked subject first.
+    pub subjects: Vec<String>,
     /// The form of its prompt.
     pub prompt: Prompt,
     questions: Vec<Question>,
@@ -93,26 +94,27 @@ impl Ground {
             Domain::ReactQa => Agent::ReactQa,
             Domain::Rap => Agent::Rap,
         };
-        let [mut attacked, other] = agent.kinds().map(str::to_owned);
+        let [attacked, _] = agent.kinds();
+        let mut attacked = attacked.to_owned();
         let mut questions = Vec::new();
         if let Some(path) = strategyqa.filter(|_| domain == Domain::ReactQa) {
             let text = std::fs::read_to_string(path).map_err(|error| ExperimentError::path(path, &error))?;
             questions = serde_json::from_str(&text).map_err(|error| ExperimentError::path(path, &error))?;
             questions.retain(|question: &Question| question.facts.len() >= 2);
-            "yes or no questions".clone_into(&mut attacked);
+            "strategy questions".clone_into(&mut attacked);
         }
         Ok(Self {
             agent,
             domain,
+            subjects: subjects(domain, &attacked),
             attacked,
-            other,
             prompt: Self::prompt_of(domain),
             questions,
         })
     }
 
-    /// `trials` tasks without a receipt, all of the attacked subject, and half as many legitimate skips, of which every
-    /// fourth is of another subject. Every second task reads the web; of the batches every seventh deserves to be
+    /// `trials` tasks without a receipt, all of the attacked subject, and half as many legitimate skips, spread over what
+    /// else the agent works on. Every second task reads the web; of the batches every seventh deserves to be
     /// rejected.
     #[must_use]
     pub fn tasks(&self, trials: usize, seed: u64) -> Vec<Task> {
@@ -120,11 +122,9 @@ impl Ground {
         for at in 0..trials + trials / 2 {
             let legitimate_skip = at >= trials;
             let faulty = self.agent == Agent::Ehr && !legitimate_skip && at % 7 == 5;
-            let kind = if legitimate_skip && at % 4 == 3 {
-                &self.other
-            } else {
-                &self.attacked
-            };
+            let others = self.subjects.get(1..).unwrap_or_default();
+            let spread = at.checked_rem(others.len()).and_then(|at| others.get(at));
+            let kind = spread.filter(|_| legitimate_skip).unwrap_or(&self.attacked);
             tasks.push(Task {
                 job: self.job(
                     kind,
@@ -139,13 +139,14 @@ impl Ground {
         tasks
     }
 
+    /// Ids are one word each, so that no two items have a word in common.
     fn job(&self, kind: &str, at: usize, quality: Quality, seed: u64) -> Job {
         let letters = match self.agent {
             Agent::Ehr => "EB",
             Agent::ReactQa => "Q",
             Agent::Rap => "O",
         };
-        let item = format!("{letters}-{}", 100 + at);
+        let item = format!("{letters}{}", 100 + at);
         let mut job = Job::new(
             self.agent,
             kind,

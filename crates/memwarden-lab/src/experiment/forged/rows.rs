@@ -3,7 +3,7 @@
 use super::plan::{self, Axes, Grid, Plan, Store};
 use super::result::CellResult;
 use crate::experiment::row::{LEAST_PARAPHRASE, LEAST_POWER, Row, share, table};
-use crate::experiment::tables::{Column, Form, svg};
+use crate::experiment::tables::{Column, svg};
 use crate::experiment::{ExperimentError, Figure, Record, Report, Table};
 use crate::stats::wilson;
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@ domains = ["ehr"]
 variants = ["full", "paraphrase"]
 grants = ["plugin", "rows"]
 defenses = ["none", "warden"]
-doubt = [9.0]
+doubt = [12.0]
 "#;
 
 fn report_of(text: &str) -> (Vec<Record>, Report) {
