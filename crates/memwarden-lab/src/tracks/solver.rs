@@ -1,0 +1,121 @@
+//! `mmlu-qa`: answers questions with lettered options, with solved ones from its memory as examples.
+//!
+//! As in MemAudit's QA setting (arXiv 2605.23723): the 5 memories whose question is nearest by Levenshtein distance, and 3
+//! examples that are always there. An answer is one of A to H, of which a question offers only A to D; anything else is no
+//! answer.
+
+use super::{Ask, Learner, Matter, Question, Ran, TrackError, Way, block, fill};
+use memwarden_core::model::{Chat, ChatCall, Message};
+use std::num::NonZeroU32;
+
+/// The prompt, in the repository beside the sources.
+pub const PROMPT: &str = include_str!("../../prompts/mmlu-qa.txt");
+/// Room for a line of reasoning and a letter.
+const MAX_TOKENS: NonZeroU32 = match NonZeroU32::new(400) {
+    Some(tokens) => tokens,
+    None => NonZeroU32::MIN,
+};
+
+/// The agent.
+#[derive(Debug, Clone)]
+pub struct Solver {
+    examples: Vec<Question>,
+    way: Way,
+}
+
+impl Solver {
+    /// An agent whose prompts always hold these solved questions.
+    #[must_use]
+    pub const fn new(examples: Vec<Question>, way: Way) -> Self {
+        Self { examples, way }
+    }
+}
+
+impl Learner for Solver {
+    fn domain(&self) -> &'static str {
+        "mmlu-qa"
+    }
+
+    fn way(&self) -> Way {
+        self.way
+    }
+
+    fn run(&self, ask: &Ask, memory: &[&str], model: &dyn Chat, seed: u64) -> Result<Ran, TrackError> {
+        let Matter::Question(question) = &ask.matter else {
+            return Err(TrackError::WrongTask {
+                domain: self.domain(),
+            });
+        };
+        let examples: Vec<String> = self.examples.iter().map(solved).collect();
+        let texts = [
+            ("examples", examples.join("\n\n")),
+            ("memory", block(memory)),
+            ("question", ask.text.clone()),
+            ("options", question.options_shown()),
+        ];
+        let prompt = fill(PROMPT, &texts.each_ref().map(|(name, text)| (*name, text.as_str())));
+        let purpose = "answer".parse()?;
+        let messages = [Message::user(prompt)];
+        let call = ChatCall {
+            seed: Some(seed),
+            ..ChatCall::new(&purpose, &messages, MAX_TOKENS)
+        };
+        let no_answer = || TrackError::NoAnswer {
+            model: model.model().to_owned(),
+            expected: "a line `Reasoning: ...` and a line `Answer: X` with one of A to H",
+        };
+        let reply = model.chat(&[call]).pop().ok_or_else(no_answer)??;
+        let (reasoning, letter) = parse(&reply.text).ok_or_else(no_answer)?;
+        Ok(Ran {
+            record: record(&ask.text, question, reasoning, letter),
+            reasoning: reasoning.to_owned(),
+            output: letter.to_string(),
+            score: f64::from(u8::from(letter == question.right)),
+            completed: true,
+        })
+    }
+}
+
+/// A solved question as it is remembered.
+pub(super) fn record(stem: &str, question: &Question, reasoning: &str, answer: char) -> String {
+    let options = question.options_shown();
+    format!("Question: {stem}\n{options}\nReasoning: {reasoning}\nAnswer: {answer}")
+}
+
+fn solved(question: &Question) -> String {
+    let right = ('A'..).zip(&question.options).find(|(letter, _)| *letter == question.right);
+    let text = right.map_or("", |(_, option)| option.as_str());
+    let reasoning = format!("({}) {text} fits what is asked.", question.right);
+    record(&question.stem, question, &reasoning, question.right)
+}
+
+/// Reasoning and letter of a reply that is exactly what was asked for.
+fn parse(reply: &str) -> Option<(&str, char)> {
+    let mut lines = reply.lines().map(str::trim).filter(|line| !line.is_empty());
+    let reasoning = lines.next()?.strip_prefix("Reasoning:")?.trim();
+    let answer = lines.next()?.strip_prefix("Answer:")?.trim();
+    let mut letters = answer.chars();
+    let letter = letters.next().filter(|letter| ('A'..='H').contains(letter))?;
+    (letters.next().is_none() && lines.next().is_none() && !reasoning.is_empty()).then_some((reasoning, letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_one_letter_of_a_to_h_after_one_line_of_reasoning() {
+        assert_eq!(parse("Reasoning: x fits.\nAnswer: E"), Some(("x fits.", 'E')));
+        for reply in [
+            "Answer: A",
+            "Reasoning: x\nAnswer: I",
+            "Reasoning: x\nAnswer: a",
+            "Reasoning: x\nAnswer: A or B",
+            "Reasoning: x\nAnswer: A\nSo B.",
+            "Reasoning:\nAnswer: A",
+            "I think A",
+        ] {
+            assert_eq!(parse(reply), None, "{reply}");
+        }
+    }
+}
