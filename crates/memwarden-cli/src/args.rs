@@ -1,5 +1,6 @@
 //! The command line: every verb, flag and default, and nothing that runs.
 
+use crate::lab_args::LabCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use memwarden::core::model::Purpose;
 use memwarden::core::{ContextId, PrincipalId};
@@ -132,6 +133,9 @@ pub enum Command {
     /// Show, check and load policies
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Run experiments and report them: attacks against defenses, and what defenses cost
+    #[command(subcommand)]
+    Lab(LabCommand),
     /// Attack an honest memory under several policies, on real stores, and show what each let through
     Demo {
         /// Where to write the HTML report

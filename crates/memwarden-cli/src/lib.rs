@@ -11,6 +11,7 @@ pub mod failure;
 pub mod formats;
 mod gate_wire;
 mod import;
+pub mod lab_args;
 mod output;
 mod policy_source;
 pub mod rpc;

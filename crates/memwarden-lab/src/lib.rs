@@ -1,10 +1,12 @@
 //! Attacks, honest data and the report of the demo: what shows whether the defenses hold and what they cost.
 //!
-//! This is the light part, always linked. It defends nothing itself: it attacks
-//! real stores that it makes, through the same verbs as everyone.
+//! The demo is the light part, always linked; experiments ([`experiment`]) are behind the feature `full`. Nothing
+//! here defends: it attacks real stores that it makes, through the same verbs as everyone.
 
 pub mod agents;
 pub mod demo;
+#[cfg(feature = "full")]
+pub mod experiment;
 pub mod farma;
 mod parallel;
 pub mod recall_eval;

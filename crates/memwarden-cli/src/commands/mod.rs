@@ -3,6 +3,7 @@
 mod demo;
 mod eval;
 mod gate;
+mod lab;
 mod ledger;
 mod memory;
 mod meter;
@@ -57,6 +58,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Status => memory::status(global),
         Command::Policy(command) => policy::run(global, command),
         Command::Demo { report, seed } => demo::run(global, report, *seed),
+        Command::Lab(command) => lab::run(global, command),
         Command::Proxy(args) => proxy::run(global, args),
         Command::Meter(command) => meter::run(global, command),
         Command::Rpc => rpc::run(global, Role::Agent),

@@ -5,7 +5,7 @@ use std::fmt;
 /// A text that prints as HTML text: markup becomes character references, and characters that control a
 /// terminal or reverse the direction of the line become visible.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Text<'a>(pub(super) &'a str);
+pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,11 @@ use escape::Text;
 use std::fmt::{self, Write as _};
 
 pub use agents::{AgentRow, held};
+#[cfg(feature = "full")]
+pub(crate) use escape::Text as Escaped;
+
+/// The look of every page.
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// What one policy did under one attack.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,12 +114,11 @@ impl DemoReport {
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{title}</title>
 <style>
-{}</style>
+{STYLE}</style>
 </head>
 <body>
 <h1>{title}</h1>
 <p>{}</p>"#,
-            include_str!("style.css"),
             Text(&self.summary)
         )?;
         agents::write(page, &self.agents, &self.attacks)?;

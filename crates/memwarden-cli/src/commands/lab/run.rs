@@ -1,0 +1,66 @@
+//! `lab run`: runs what is not finished and draws how far it is.
+
+use super::failure;
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::{Outcome, output};
+use indicatif::{ProgressBar, ProgressStyle};
+use memwarden_lab::experiment::{ExperimentFile, load, run as run_cells};
+use serde_json::json;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The experiment's file, copied beside its records: a report needs it.
+pub(super) const FILE: &str = "experiment.toml";
+
+pub(super) fn run(
+    global: &Global,
+    file: &Path,
+    out: Option<&Path>,
+    threads: Option<NonZeroUsize>,
+) -> Result<Outcome, Failure> {
+    let read = ExperimentFile::read(file).map_err(|error| failure(&error))?;
+    let named = |error| Failure::Input(format!("`{}`: {error}", file.display()));
+    let experiment = load(&read).map_err(named)?;
+    let out = out.map_or_else(|| PathBuf::from("lab").join(&read.name), Path::to_owned);
+    let processors = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = threads.unwrap_or(processors);
+    let began = Instant::now();
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let ran = run_cells(&*experiment, &out, threads.get(), &mut |at| {
+        bar.set_length(at.total as u64);
+        bar.set_position(at.done as u64);
+        let left = at
+            .left
+            .map_or_else(String::new, |left| format!("{} s left", left.as_secs()));
+        bar.set_message(format!("{left} {}", at.cell));
+    })
+    .map_err(|error| failure(&error))?;
+    bar.finish_and_clear();
+    let copy = out.join(FILE);
+    std::fs::write(&copy, read.text()).map_err(|error| Failure::file(&copy, &error))?;
+    if global.json {
+        output::json(&json!({
+            "experiment": read.name,
+            "out": out.display().to_string(),
+            "cells": ran.records.len(),
+            "resumed": ran.resumed,
+            "seconds": began.elapsed().as_secs_f64(),
+        }))?;
+    } else {
+        output::line(&format!(
+            "{}: {} cells in {:.0} s, {} of them finished before; see `memwarden lab report {}`",
+            read.name,
+            ran.records.len(),
+            began.elapsed().as_secs_f64(),
+            ran.resumed,
+            out.display()
+        ))?;
+    }
+    Ok(Outcome::Clean)
+}

@@ -1,0 +1,205 @@
+//! What a model decides between named options, parsed strictly.
+//!
+//! Two ways to ask, one meaning: a chat answers `{"decision": "…"}`, or, for a small model that keeps to no form, the
+//! option whose words are likelier after the prompt is taken ([`Decider::ForcedChoice`]). A reply that is cut off, is
+//! no such JSON or names something else is an error with a name, counted, and never a decision.
+
+use super::ExperimentError;
+use memwarden_core::model::{
+    Chat, ChatCall, Message, ModelError, Purpose, ReplyShape, Score, ScoreCall, Speaker,
+};
+use serde_json::{Value, json};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+/// Enough for the JSON object and nothing else.
+const MAX_TOKENS: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
+
+/// How a decision is asked for.
+#[derive(Debug, Clone)]
+pub enum Decider {
+    /// The reply is read.
+    Reply(Arc<dyn Chat>),
+    /// The likelier option, by log-probability for each token of its words.
+    ForcedChoice(Arc<dyn Score>),
+}
+
+/// What came of one question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// One of the options, by its place.
+    Option(usize),
+    /// No decision; the name of the error.
+    Error(&'static str),
+}
+
+impl Decider {
+    /// Asks for one of `options`; `seeds` are as many questions with the same words, one decision each.
+    ///
+    /// # Errors
+    /// No options.
+    pub fn decide(
+        &self,
+        purpose: &Purpose,
+        messages: &[Message],
+        options: &[&str],
+        seeds: &[u64],
+    ) -> Result<Vec<Decision>, ExperimentError> {
+        if options.is_empty() {
+            return Err(ExperimentError::Unexpected(
+                "a decision between no options".to_owned(),
+            ));
+        }
+        Ok(match self {
+            Self::Reply(chat) => replies(&**chat, purpose, messages, options, seeds),
+            // Nothing is left to chance here, so one weighing answers for all seeds.
+            Self::ForcedChoice(score) => {
+                vec![forced_choice(&**score, purpose, messages, options); seeds.len()]
+            }
+        })
+    }
+}
+
+/// The JSON schema of a decision.
+#[must_use]
+pub fn schema(options: &[&str]) -> String {
+    json!({
+        "type": "object",
+        "properties": {"decision": {"type": "string", "enum": options}},
+        "required": ["decision"],
+        "additionalProperties": false,
+    })
+    .to_string()
+}
+
+fn replies(
+    chat: &dyn Chat,
+    purpose: &Purpose,
+    messages: &[Message],
+    options: &[&str],
+    seeds: &[u64],
+) -> Vec<Decision> {
+    let schema = schema(options);
+    let calls: Vec<ChatCall<'_>> = seeds
+        .iter()
+        .map(|seed| ChatCall {
+            seed: Some(*seed),
+            shape: ReplyShape::Json {
+                name: "decision",
+                schema: &schema,
+            },
+            ..ChatCall::new(purpose, messages, MAX_TOKENS)
+        })
+        .collect();
+    let read = |reply: Result<_, ModelError>| match reply {
+        Err(error) => Decision::Error(error.name()),
+        Ok(memwarden_core::model::Reply { text, .. }) => parse(&text, options),
+    };
+    chat.chat(&calls).into_iter().map(read).collect()
+}
+
+/// Reads a reply.
+#[must_use]
+pub fn parse(text: &str, options: &[&str]) -> Decision {
+    let Ok(Value::Object(object)) = serde_json::from_str(text) else {
+        return Decision::Error("schema");
+    };
+    let said = object.get("decision").and_then(Value::as_str);
+    let at = said.and_then(|said| options.iter().position(|option| *option == said));
+    match at {
+        Some(at) if object.len() == 1 => Decision::Option(at),
+        _ => Decision::Error("schema"),
+    }
+}
+
+fn forced_choice(score: &dyn Score, purpose: &Purpose, messages: &[Message], options: &[&str]) -> Decision {
+    let mut prefix = String::new();
+    for message in messages {
+        if message.speaker == Speaker::Assistant {
+            prefix.push_str("Answer: ");
+        }
+        prefix.push_str(&message.text);
+        prefix.push_str("\n\n");
+    }
+    prefix.push_str("Decision:");
+    let words: Vec<String> = options.iter().map(|option| format!(" {option}")).collect();
+    let calls: Vec<ScoreCall<'_>> = words
+        .iter()
+        .map(|continuation| ScoreCall {
+            purpose,
+            prefix: &prefix,
+            continuation,
+        })
+        .collect();
+    let mut best: Option<(usize, f64)> = None;
+    for (at, scored) in score.score(&calls).into_iter().enumerate() {
+        match scored {
+            Err(error) => return Decision::Error(error.name()),
+            Ok(scored) => {
+                let mean = scored.log_probability() / scored.tokens.len().max(1) as f64;
+                if best.is_none_or(|(_, known)| mean > known) {
+                    best = Some((at, mean));
+                }
+            }
+        }
+    }
+    best.map_or(Decision::Error("empty"), |(at, _)| Decision::Option(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memwarden_core::model::{Scored, TokenScore};
+
+    const OPTIONS: [&str; 2] = ["skip", "check"];
+
+    #[test]
+    fn only_the_object_that_was_asked_for_is_a_decision() {
+        assert_eq!(parse("{\"decision\": \"check\"}", &OPTIONS), Decision::Option(1));
+        for no in [
+            "skip",
+            "{\"decision\": \"Skip\"}",
+            "{\"decision\": \"skip\", \"why\": \"x\"}",
+            "{\"decision\": [\"skip\"]}",
+            "I would say {\"decision\": \"skip\"}",
+            "",
+        ] {
+            assert_eq!(parse(no, &OPTIONS), Decision::Error("schema"), "{no}");
+        }
+    }
+
+    /// Likes the second option.
+    #[derive(Debug)]
+    struct Likes(&'static str);
+
+    impl Score for Likes {
+        fn model(&self) -> &str {
+            "likes"
+        }
+
+        fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
+            let weigh = |call: &ScoreCall<'_>| {
+                let likes = call.continuation.trim() == self.0;
+                let token = TokenScore {
+                    text: call.continuation.to_owned(),
+                    log_probability: if likes { -0.1 } else { -2.0 },
+                };
+                Ok(Scored {
+                    tokens: vec![token],
+                    usage: None,
+                })
+            };
+            calls.iter().map(weigh).collect()
+        }
+    }
+
+    #[test]
+    fn a_forced_choice_takes_the_likelier_option() {
+        let decider = Decider::ForcedChoice(Arc::new(Likes("check")));
+        let purpose = "answer".parse().unwrap();
+        let asked = [Message::user("Is it done?")];
+        let decided = decider.decide(&purpose, &asked, &OPTIONS, &[1, 2]).unwrap();
+        assert_eq!(decided, [Decision::Option(1), Decision::Option(1)]);
+        assert!(decider.decide(&purpose, &asked, &[], &[1]).is_err());
+    }
+}

@@ -1,0 +1,105 @@
+//! What can go wrong in an experiment.
+
+use crate::demo::DemoError;
+use memwarden::WardenError;
+use memwarden_core::encode::EncodeError;
+use memwarden_core::model::ModelError;
+use std::path::{Path, PathBuf};
+
+/// An experiment could not be read, run or reported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// The experiment file says something that cannot be done.
+    #[error("{}", at_line(*.line, reason))]
+    File {
+        /// The line, from 1, where one is to blame.
+        line: Option<usize>,
+        /// What is wrong, and what was expected.
+        reason: String,
+    },
+    /// A file or directory of a run cannot be used.
+    #[error("`{path}`: {reason}", path = path.display())]
+    Path {
+        /// Where.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A finished cell was run with another configuration.
+    #[error(
+        "cell `{cell}` in `{path}` was run with another configuration: finish that run with the file and program that \
+         began it, name another --out, or delete `{path}` to begin anew", path = path.display()
+    )]
+    Changed {
+        /// The cell.
+        cell: String,
+        /// The file of records.
+        path: PathBuf,
+    },
+    /// Records that are not what this kind of experiment writes.
+    #[error("the record of cell `{cell}` cannot be read: {reason}")]
+    Record {
+        /// The cell.
+        cell: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A cell failed.
+    #[error("cell `{cell}`: {source}")]
+    Cell {
+        /// The cell.
+        cell: String,
+        /// Why.
+        source: Box<ExperimentError>,
+    },
+    /// The warden refused or failed.
+    #[error(transparent)]
+    Warden(#[from] WardenError),
+    /// The agents or their house failed.
+    #[error(transparent)]
+    Agents(#[from] DemoError),
+    /// A model failed where its failure cannot be counted.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// An encoder failed.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The database file could not be edited.
+    #[error("the database file cannot be edited: {0}")]
+    Edit(#[from] rusqlite::Error),
+    /// Something that an experiment builds upon did not happen.
+    #[error("the experiment could not be carried out: {0}")]
+    Unexpected(String),
+}
+
+impl ExperimentError {
+    /// A wrong value in the experiment file.
+    pub fn value(reason: impl Into<String>) -> Self {
+        Self::File {
+            line: None,
+            reason: reason.into(),
+        }
+    }
+
+    pub(crate) fn path(path: &Path, error: &dyn std::fmt::Display) -> Self {
+        Self::Path {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        }
+    }
+
+    /// Whether the user's input is to blame, rather than the machine or the program.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        match self {
+            Self::File { .. } | Self::Path { .. } | Self::Changed { .. } | Self::Record { .. } => true,
+            Self::Cell { source, .. } => source.is_input(),
+            _ => false,
+        }
+    }
+}
+
+fn at_line(line: Option<usize>, reason: &str) -> String {
+    line.map_or_else(|| reason.to_owned(), |line| format!("line {line}: {reason}"))
+}

@@ -1,0 +1,135 @@
+//! `experiments/*.toml`: what every file has, and how the rest of it is read.
+//!
+//! Each kind of experiment has a plan of its own, a struct with `#[serde(deny_unknown_fields)]` that repeats `name` and
+//! `kind`, so that a key that nobody reads is refused with its line.
+
+use super::ExperimentError;
+use memwarden_core::Digest;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+
+/// A file that was read.
+#[derive(Debug, Clone)]
+pub struct ExperimentFile {
+    /// Its name in tables: letters, digits and `-`.
+    pub name: String,
+    /// Which experiment it is; see [`super::kinds`].
+    pub kind: String,
+    /// The directory that relative paths in it start from.
+    pub directory: PathBuf,
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    name: String,
+    kind: String,
+}
+
+impl ExperimentFile {
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is no TOML, or has no `name` and `kind`.
+    pub fn read(path: &Path) -> Result<Self, ExperimentError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ExperimentError::path(path, &error))?;
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        Self::parse(text, directory)
+    }
+
+    /// Takes the text of a file that would lie in `directory`.
+    ///
+    /// # Errors
+    /// As [`ExperimentFile::read`].
+    pub fn parse(text: String, directory: PathBuf) -> Result<Self, ExperimentError> {
+        let Header { name, kind } = decode(&text)?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+            return Err(ExperimentError::value(format!(
+                "`name` is `{name}`: expected 1 to 64 letters, digits and `-`"
+            )));
+        }
+        Ok(Self {
+            name,
+            kind,
+            directory,
+            text,
+        })
+    }
+
+    /// The whole file as a kind's plan.
+    ///
+    /// # Errors
+    /// A key that the plan does not know or a value that it does not take, with the line.
+    pub fn plan<P: DeserializeOwned>(&self) -> Result<P, ExperimentError> {
+        decode(&self.text)
+    }
+
+    /// A path that the file names, from its directory.
+    #[must_use]
+    pub fn path(&self, named: &Path) -> PathBuf {
+        self.directory.join(named)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The digest of the text.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.text.as_bytes())
+    }
+}
+
+fn decode<P: DeserializeOwned>(text: &str) -> Result<P, ExperimentError> {
+    toml::from_str(text).map_err(|error| ExperimentError::File {
+        line: error.span().map(|span| line_of(text, span.start)),
+        reason: error.message().to_owned(),
+    })
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.bytes().take(offset);
+    1 + before.filter(|byte| *byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Plan {
+        #[expect(dead_code, reason = "every plan has it")]
+        name: String,
+        #[expect(dead_code, reason = "every plan has it")]
+        kind: String,
+        trials: u64,
+    }
+
+    fn plan(text: &str) -> Result<Plan, ExperimentError> {
+        ExperimentFile::parse(text.to_owned(), PathBuf::new())?.plan()
+    }
+
+    #[test]
+    fn a_key_that_nobody_reads_is_refused_with_its_line() {
+        assert_eq!(plan("name = \"a\"\nkind = \"b\"\ntrials = 4").unwrap().trials, 4);
+        let error = plan("name = \"a\"\nkind = \"b\"\ntrials = 4\ntrails = 5").unwrap_err();
+        assert!(
+            error.to_string().starts_with("line 4: unknown field `trails`"),
+            "{error}"
+        );
+        assert!(error.is_input());
+    }
+
+    #[test]
+    fn a_name_stands_in_tables_and_must_look_like_one() {
+        let error = plan("name = \"a/b\"\nkind = \"b\"").unwrap_err().to_string();
+        assert!(error.contains("`name` is `a/b`"), "{error}");
+        assert!(plan("kind = \"b\"").unwrap_err().to_string().contains("name"));
+    }
+}

@@ -1,0 +1,188 @@
+//! Which model an experiment asks: the stand-in, a local one, or an endpoint. The three are never in one table row.
+
+use super::ExperimentError;
+use memwarden::model::{ApiKey, By, EndpointConfig, KeyError, Meter, Metered, Prices, Sum};
+use memwarden_core::model::{Chat, Score};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// `simulated`, `local:PATH` or `endpoint:URL#MODEL`, as experiment files name a model.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum ModelSpec {
+    /// The rule-based stand-in.
+    Simulated,
+    /// A model on this machine, read from files.
+    Local(PathBuf),
+    /// A model behind an OpenAI-compatible endpoint. Its key is read from the environment.
+    Endpoint {
+        /// The base address.
+        url: String,
+        /// The model's name there.
+        model: String,
+    },
+}
+
+impl FromStr for ModelSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "simulated" {
+            return Ok(Self::Simulated);
+        }
+        if let Some(path) = text.strip_prefix("local:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Local(PathBuf::from(path)));
+        }
+        if let Some((url, model)) = text
+            .strip_prefix("endpoint:")
+            .and_then(|rest| rest.rsplit_once('#'))
+            && !url.is_empty()
+            && !model.is_empty()
+        {
+            return Ok(Self::Endpoint {
+                url: url.to_owned(),
+                model: model.to_owned(),
+            });
+        }
+        Err(format!(
+            "`model` is `{text}`: expected `simulated`, `local:PATH` or `endpoint:URL#MODEL`"
+        ))
+    }
+}
+
+impl TryFrom<String> for ModelSpec {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl ModelSpec {
+    /// The name in tables. A local model is named by its last directory, so that no path of a machine is in a record.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Simulated => "simulated".to_owned(),
+            Self::Local(path) => path
+                .file_name()
+                .map_or_else(|| "local".to_owned(), |name| name.to_string_lossy().into_owned()),
+            Self::Endpoint { model, .. } => model.clone(),
+        }
+    }
+
+    /// Whether what it answers is simulated.
+    #[must_use]
+    pub const fn is_simulated(&self) -> bool {
+        matches!(self, Self::Simulated)
+    }
+
+    /// Opens the model for one cell, with a meter of the cell's own.
+    ///
+    /// # Errors
+    /// A model that cannot be had.
+    pub fn open(&self, seed: u64) -> Result<Models, ExperimentError> {
+        let meter = Arc::new(Meter::in_memory(Prices::default()));
+        let chat = match self {
+            Self::Simulated => Metered::simulated(seed, Arc::clone(&meter))?,
+            Self::Local(path) => return Err(not_built(path)),
+            Self::Endpoint { url, model } => endpoint(url, model, &meter)?,
+        };
+        Ok(Models {
+            meter,
+            chat: Arc::new(chat),
+            score: None,
+            name: self.name(),
+            simulated: self.is_simulated(),
+        })
+    }
+}
+
+fn not_built(path: &std::path::Path) -> ExperimentError {
+    ExperimentError::value(format!(
+        "`model` is `local:{}`: this build has no local models",
+        path.display()
+    ))
+}
+
+/// Where an endpoint's key is looked for; one that wants none needs none.
+pub const KEY_VARIABLE: &str = "MEMWARDEN_LAB_KEY";
+
+fn endpoint(url: &str, model: &str, meter: &Arc<Meter>) -> Result<Metered, ExperimentError> {
+    let key = match ApiKey::from_env(KEY_VARIABLE) {
+        Ok(key) => Some(key),
+        Err(KeyError::Missing { .. }) => None,
+        Err(error) => return Err(ExperimentError::value(error.to_string())),
+    };
+    let config = EndpointConfig {
+        key,
+        ..EndpointConfig::new(url, model)
+    };
+    Ok(Metered::endpoint(config, Arc::clone(meter)))
+}
+
+/// The models of one cell, behind one meter.
+#[derive(Debug, Clone)]
+pub struct Models {
+    /// Where their calls are entered.
+    pub meter: Arc<Meter>,
+    /// Answers.
+    pub chat: Arc<dyn Chat>,
+    /// Weighs continuations, where the model can.
+    pub score: Option<Arc<dyn Score>>,
+    /// The name in tables.
+    pub name: String,
+    /// Whether what they answer is simulated.
+    pub simulated: bool,
+}
+
+impl Models {
+    /// What was spent, in all and by purpose: calls, tokens, replies that were no answers by the name of their error.
+    #[must_use]
+    pub fn spent(&self) -> Value {
+        let report = self.meter.report(By::Purpose);
+        let sum = |sum: &Sum| {
+            json!({
+                "calls": sum.calls,
+                "tokens": sum.prompt_tokens + sum.completion_tokens,
+                "failed": sum.failed,
+                "uncounted": sum.uncounted,
+            })
+        };
+        let mut spent = sum(&report.total);
+        let purposes = report.rows.iter().map(|row| (row.name.clone(), sum(&row.sum)));
+        if let Some(object) = spent.as_object_mut() {
+            object.insert("by_purpose".to_owned(), Value::Object(purposes.collect()));
+        }
+        spent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ModelSpec;
+
+    #[test]
+    fn a_model_is_named_in_one_of_three_ways() {
+        let parse = |text: &str| text.parse::<ModelSpec>();
+        assert_eq!(parse("simulated"), Ok(ModelSpec::Simulated));
+        let local = parse("local:models/tiny-135m").unwrap();
+        assert_eq!(
+            (local.name().as_str(), local.is_simulated()),
+            ("tiny-135m", false)
+        );
+        assert_eq!(
+            parse("endpoint:http://127.0.0.1:8080/v1#small").unwrap().name(),
+            "small"
+        );
+        for wrong in ["", "local:", "endpoint:http://x", "gpt"] {
+            assert!(
+                parse(wrong).unwrap_err().contains("expected `simulated`"),
+                "{wrong}"
+            );
+        }
+    }
+}
