@@ -37,7 +37,11 @@ impl Goal {
             .then(|| product.brand.clone());
         let asked = 1 + usize::from(random.next().is_multiple_of(2));
         let all: Vec<&str> = product.attributes.iter().map(String::as_str).collect();
-        let attributes: Vec<String> = random.sample(&all, asked).into_iter().map(str::to_owned).collect();
+        let attributes: Vec<String> = random
+            .sample(&all, asked)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
         let mut options = BTreeMap::new();
         for (name, values) in &product.options {
             if random.next().is_multiple_of(2)
@@ -94,11 +98,16 @@ impl Goal {
             "i would like a",
         ];
         let opening = random.pick(&openings).copied().unwrap_or("i need a");
-        let brand = self.brand.as_deref().map_or(String::new(), |brand| format!("{} ", brand.to_lowercase()));
+        let brand = self
+            .brand
+            .as_deref()
+            .map_or(String::new(), |brand| format!("{} ", brand.to_lowercase()));
         let (before, after) = self
             .attributes
             .split_first()
-            .map_or((String::new(), &[][..]), |(first, rest)| (format!("{first} "), rest));
+            .map_or((String::new(), &[][..]), |(first, rest)| {
+                (format!("{first} "), rest)
+            });
         let mut text = format!("{opening} {before}{brand}{}", self.category);
         for attribute in after {
             text.push_str(&format!(" that is {attribute}"));
@@ -130,11 +139,23 @@ impl Goal {
         }
         let mut checks: Vec<bool> = Vec::new();
         checks.extend(self.brand.as_ref().map(|brand| *brand == product.brand));
-        checks.extend(self.attributes.iter().map(|wanted| product.attributes.contains(wanted)));
-        checks.extend(self.options.iter().map(|(name, value)| chosen.get(name) == Some(value)));
+        checks.extend(
+            self.attributes
+                .iter()
+                .map(|wanted| product.attributes.contains(wanted)),
+        );
+        checks.extend(
+            self.options
+                .iter()
+                .map(|(name, value)| chosen.get(name) == Some(value)),
+        );
         checks.extend(self.cents.map(|most| product.cents <= most));
         let met = checks.iter().filter(|met| **met).count();
-        if checks.is_empty() { 1.0 } else { met as f64 / checks.len() as f64 }
+        if checks.is_empty() {
+            1.0
+        } else {
+            met as f64 / checks.len() as f64
+        }
     }
 
     /// Whether the user's words hold `word`.
@@ -189,7 +210,10 @@ mod tests {
         let texts: BTreeSet<&str> = goals.iter().map(|goal| goal.text.as_str()).collect();
         assert_eq!(texts.len(), 200);
         for goal in &goals {
-            let best = catalog.products().iter().map(|product| goal.reward(product, &goal.options));
+            let best = catalog
+                .products()
+                .iter()
+                .map(|product| goal.reward(product, &goal.options));
             assert!(best.fold(0.0, f64::max) > 0.999, "{}", goal.text);
         }
     }

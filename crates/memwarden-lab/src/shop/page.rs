@@ -11,8 +11,15 @@ const RESULTS: usize = 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     Search,
-    Results { found: Vec<String>, words: String, page: usize },
-    Item { id: String, back: Option<Box<Place>> },
+    Results {
+        found: Vec<String>,
+        words: String,
+        page: usize,
+    },
+    Item {
+        id: String,
+        back: Option<Box<Place>>,
+    },
     Bought,
 }
 
@@ -76,7 +83,13 @@ impl<'c> Session<'c> {
 
     /// Carries out `search[words]` or `click[link]`.
     pub fn act(&mut self, action: &str) -> Step {
-        let inside = |name: &str| action.trim().strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']');
+        let inside = |name: &str| {
+            action
+                .trim()
+                .strip_prefix(name)?
+                .strip_prefix('[')?
+                .strip_suffix(']')
+        };
         if let (Place::Search, Some(words)) = (&self.place, inside("search")) {
             return self.search(words);
         }
@@ -87,7 +100,12 @@ impl<'c> Session<'c> {
         if words.trim().is_empty() {
             return Step::Invalid;
         }
-        let found = self.catalog.search(words).into_iter().map(|product| product.id.to_string()).collect();
+        let found = self
+            .catalog
+            .search(words)
+            .into_iter()
+            .map(|product| product.id.to_string())
+            .collect();
         self.place = Place::Results {
             found,
             words: words.trim().to_owned(),
@@ -107,7 +125,11 @@ impl<'c> Session<'c> {
                 }
             }
             (Place::Results { found, page, .. }, id)
-                if found.iter().skip(page * RESULTS).take(RESULTS).any(|shown| shown == id) =>
+                if found
+                    .iter()
+                    .skip(page * RESULTS)
+                    .take(RESULTS)
+                    .any(|shown| shown == id) =>
             {
                 Place::Item {
                     id: id.to_owned(),
@@ -134,7 +156,10 @@ impl<'c> Session<'c> {
         let Some(product) = self.looking_at() else {
             return Step::Invalid;
         };
-        let option = product.options.iter().find(|(_, values)| values.iter().any(|known| known == value));
+        let option = product
+            .options
+            .iter()
+            .find(|(_, values)| values.iter().any(|known| known == value));
         let Some((name, _)) = option else {
             return Step::Invalid;
         };
@@ -151,7 +176,11 @@ impl<'c> Session<'c> {
                 let _ = writeln!(text, "[{id}] {} | {}", product.title(), dollars(product.cents));
             }
         }
-        text.push_str(if page + 1 < pages { "[Next >] [Back to Search]" } else { "[Back to Search]" });
+        text.push_str(if page + 1 < pages {
+            "[Next >] [Back to Search]"
+        } else {
+            "[Back to Search]"
+        });
         text
     }
 
@@ -164,7 +193,10 @@ impl<'c> Session<'c> {
         let _ = writeln!(text, "Attributes: {}", product.attributes.join(", "));
         for (name, values) in &product.options {
             let links: Vec<String> = values.iter().map(|value| format!("[{value}]")).collect();
-            let chosen = self.chosen.get(name).map_or(String::new(), |value| format!(" chosen: {value}"));
+            let chosen = self
+                .chosen
+                .get(name)
+                .map_or(String::new(), |value| format!(" chosen: {value}"));
             let _ = writeln!(text, "{name}: {}{chosen}", links.join(" "));
         }
         text.push_str("[Buy Now] [< Prev] [Back to Search]");
@@ -201,7 +233,14 @@ mod tests {
     fn what_is_not_on_the_page_cannot_be_clicked() {
         let catalog = Catalog::generate(1).unwrap();
         let mut visit = Session::new(&catalog);
-        for action in ["click[P-0003]", "click[Buy Now]", "buy", "search[]", "search[kettle", "click[Next >]"] {
+        for action in [
+            "click[P-0003]",
+            "click[Buy Now]",
+            "buy",
+            "search[]",
+            "search[kettle",
+            "click[Next >]",
+        ] {
             let before = visit.page();
             assert_eq!(visit.act(action), Step::Invalid, "{action}");
             assert_eq!(visit.page(), before);

@@ -3,10 +3,10 @@
 //! It writes what an agent would and finds examples as the agent's paper says. Its time stands still, so that a run
 //! depends on its seed alone.
 
-use super::TrackError;
+use crate::experiment::ExperimentError;
 use memwarden::{
-    Clock, Credential, Entry, Handle, Kind, Namespace, Options, Places, Policy, Query, RecordId, Retrieval, Role,
-    Status, TraceType, Warden, WardenError,
+    Clock, Credential, Entry, Handle, Kind, Namespace, Options, Places, Policy, Query, RecordId, Retrieval,
+    Role, Status, TraceType, Warden, WardenError,
 };
 use memwarden_core::encode::Encode;
 use memwarden_core::{Digest, Timestamp};
@@ -122,7 +122,7 @@ impl Bank {
         policy: &Policy,
         encoder: Option<Arc<dyn Encode>>,
         way: Way,
-    ) -> Result<Self, TrackError> {
+    ) -> Result<Self, ExperimentError> {
         let places = Places::within(
             directory.join("store"),
             directory.join("keys"),
@@ -156,7 +156,7 @@ impl Bank {
     ///
     /// # Errors
     /// The store fails.
-    pub fn remember(&self, request: &str, record: &str, reading: Reading) -> Result<Kept, TrackError> {
+    pub fn remember(&self, request: &str, record: &str, reading: Reading) -> Result<Kept, ExperimentError> {
         let opened = self.agent.begin()?;
         let window = self.agent.within(&opened.token)?;
         if let Reading::Document(digest) = reading {
@@ -171,11 +171,11 @@ impl Bank {
     ///
     /// # Errors
     /// The store fails.
-    pub fn plant(&self, request: &str, record: &str) -> Result<Kept, TrackError> {
+    pub fn plant(&self, request: &str, record: &str) -> Result<Kept, ExperimentError> {
         self.write(&self.plugin, request, record)
     }
 
-    fn write(&self, handle: &Handle, request: &str, record: &str) -> Result<Kept, TrackError> {
+    fn write(&self, handle: &Handle, request: &str, record: &str) -> Result<Kept, ExperimentError> {
         let entry = Entry {
             kind: Kind::Reasoning,
             trace_type: TraceType::ThoughtChain,
@@ -186,11 +186,14 @@ impl Bank {
         let written = handle.remember(&self.namespace, entry)?;
         let active = written.status == Status::Active;
         if active {
-            self.cards.lock().unwrap_or_else(PoisonError::into_inner).push(Card {
-                id: written.id,
-                request: request.to_owned(),
-                text: record.to_owned(),
-            });
+            self.cards
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(Card {
+                    id: written.id,
+                    request: request.to_owned(),
+                    text: record.to_owned(),
+                });
             self.served.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
         Ok(Kept {
@@ -216,7 +219,7 @@ impl Bank {
     ///
     /// # Errors
     /// The store fails.
-    pub fn examples(&self, request: &str, k: usize) -> Result<Vec<Found>, TrackError> {
+    pub fn examples(&self, request: &str, k: usize) -> Result<Vec<Found>, ExperimentError> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
@@ -241,12 +244,17 @@ impl Bank {
 
     /// The store compares whole texts, the agent only requests: so the agent ranks, and the store says of each
     /// record in turn whether it serves it.
-    fn nearest(&self, request: &str, k: usize) -> Result<Vec<Found>, TrackError> {
+    fn nearest(&self, request: &str, k: usize) -> Result<Vec<Found>, ExperimentError> {
         let cards = self.cards.lock().unwrap_or_else(PoisonError::into_inner);
         let asked: Vec<char> = request.chars().collect();
         let mut order: Vec<(usize, &Card)> = cards
             .iter()
-            .map(|card| (levenshtein::distance(asked.iter().copied(), card.request.chars()), card))
+            .map(|card| {
+                (
+                    levenshtein::distance(asked.iter().copied(), card.request.chars()),
+                    card,
+                )
+            })
             .collect();
         order.sort_by_key(|(distance, _)| *distance);
         let mut found = Vec::with_capacity(k);
@@ -262,8 +270,13 @@ impl Bank {
     }
 
     /// The text of a card as the store serves it, if it does.
-    fn serves(&self, card: &Card) -> Result<Option<String>, TrackError> {
-        let known = self.served.lock().unwrap_or_else(PoisonError::into_inner).get(&card.id).copied();
+    fn serves(&self, card: &Card) -> Result<Option<String>, ExperimentError> {
+        let known = self
+            .served
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&card.id)
+            .copied();
         if let Some(served) = known {
             return Ok(served.then(|| card.text.clone()));
         }
@@ -274,7 +287,10 @@ impl Bank {
         };
         let recall = self.agent.recall(&self.namespace, &query)?;
         let served = recall.hits.iter().any(|hit| hit.record.id == card.id);
-        self.served.lock().unwrap_or_else(PoisonError::into_inner).insert(card.id, served);
+        self.served
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(card.id, served);
         Ok(served.then(|| card.text.clone()))
     }
 }

@@ -1,12 +1,16 @@
 //! `rap`: buys in the [shop](crate::shop), with its earlier visits from memory as examples (Kagaya et al. 2024).
 
-use super::{Ask, Learner, Matter, Ran, TrackError, Way, block, fill};
+use super::{Ask, Learner, Matter, NO_ANSWER, Ran, Way, answer, block, wrong_task};
+use crate::experiment::{ExperimentError, Prompt};
 use crate::shop::{Catalog, Session, Step};
-use memwarden_core::model::{Chat, ChatCall, Message};
+use memwarden_core::model::Chat;
 use std::num::NonZeroU32;
 
-/// The prompt, in the repository beside the sources.
-pub const PROMPT: &str = include_str!("../../prompts/rap.txt");
+/// The prompt.
+pub const PROMPT: Prompt = Prompt {
+    name: "rap-v1",
+    form: include_str!("../../prompts/rap-v1.txt"),
+};
 /// The most actions of a visit (MemAudit, RAP).
 pub const MAX_STEPS: usize = 15;
 /// Room for a thought and an action.
@@ -45,59 +49,56 @@ impl Learner for Shopper {
         self.way
     }
 
-    fn run(&self, ask: &Ask, memory: &[&str], model: &dyn Chat, seed: u64) -> Result<Ran, TrackError> {
+    fn run(&self, ask: &Ask, memory: &[&str], model: &dyn Chat, seed: u64) -> Result<Ran, ExperimentError> {
         let Matter::Goal(goal) = &ask.matter else {
-            return Err(TrackError::WrongTask {
-                domain: self.domain(),
-            });
+            return Err(wrong_task(self.domain()));
         };
         let memory = block(memory);
         let mut visit = Session::new(&self.catalog);
-        let mut said: Vec<String> = Vec::new();
+        let mut said = String::new();
         let mut thoughts: Vec<String> = Vec::new();
         for _ in 0..MAX_STEPS {
-            let (visited, page) = (lines(&said), visit.page());
-            let texts = [("memory", memory.as_str()), ("goal", &ask.text), ("visit", &visited), ("page", &page)];
-            let (thought, action) = ask_next(fill(PROMPT, &texts), model, seed)?;
-            said.push(format!("Thought: {thought}\nAction: {action}"));
-            thoughts.push(thought);
-            match visit.act(&action) {
+            let places = [
+                ("memory", memory.as_str()),
+                ("goal", &ask.text),
+                ("visit", &said),
+                ("page", &visit.page()),
+            ];
+            let reply = match answer(model, &PROMPT.fill(&places)?, MAX_TOKENS, seed)? {
+                Ok(reply) => reply,
+                Err(fault) => return Ok(Ran::failed(fault)),
+            };
+            let Some((thought, action)) = parse(&reply) else {
+                return Ok(Ran::failed(NO_ANSWER));
+            };
+            said.push_str(&format!("Thought: {thought}\nAction: {action}\n"));
+            thoughts.push(thought.to_owned());
+            match visit.act(action) {
                 Step::Shown => {}
-                Step::Invalid => said.push("Nothing happened.".to_owned()),
+                Step::Invalid => said.push_str("Nothing happened.\n"),
                 Step::Bought => break,
             }
         }
         let bought = visit.bought();
         let output = bought.map_or(String::new(), |(product, _)| product.title());
-        let end = if output.is_empty() { "nothing was bought".to_owned() } else { format!("bought {output}") };
+        let end = match bought {
+            Some(_) => format!("bought {output}"),
+            None => "nothing was bought".to_owned(),
+        };
         Ok(Ran {
-            record: format!("Goal: {}\n{}Outcome: {end}", ask.text, lines(&said)),
+            record: record(&ask.text, &said, &end),
             reasoning: thoughts.join("\n"),
             score: bought.map_or(0.0, |(product, chosen)| goal.reward(product, chosen)),
             completed: bought.is_some(),
             output,
+            fault: None,
         })
     }
 }
 
-fn lines(said: &[String]) -> String {
-    said.iter().map(|part| format!("{part}\n")).collect()
-}
-
-fn ask_next(prompt: String, model: &dyn Chat, seed: u64) -> Result<(String, String), TrackError> {
-    let purpose = "answer".parse()?;
-    let messages = [Message::user(prompt)];
-    let call = ChatCall {
-        seed: Some(seed),
-        ..ChatCall::new(&purpose, &messages, MAX_TOKENS)
-    };
-    let no_answer = || TrackError::NoAnswer {
-        model: model.model().to_owned(),
-        expected: "a line `Thought: ...` and a line `Action: search[...]` or `Action: click[...]`",
-    };
-    let reply = model.chat(&[call]).pop().ok_or_else(no_answer)??;
-    let (thought, action) = parse(&reply.text).ok_or_else(no_answer)?;
-    Ok((thought.to_owned(), action.to_owned()))
+/// A visit as it is remembered.
+pub(super) fn record(goal: &str, said: &str, end: &str) -> String {
+    format!("Goal: {goal}\n{said}Outcome: {end}")
 }
 
 /// Thought and action of a reply that is exactly what was asked for.
@@ -115,8 +116,15 @@ mod tests {
 
     #[test]
     fn a_reply_is_one_thought_and_one_action() {
-        assert_eq!(parse("Thought: t\nAction: click[Buy Now]"), Some(("t", "click[Buy Now]")));
-        for reply in ["Action: click[Buy Now]", "Thought: t\nAction: buy", "Thought: t\nAction: click[a]\nAction: click[b]"] {
+        assert_eq!(
+            parse("Thought: t\nAction: click[Buy Now]"),
+            Some(("t", "click[Buy Now]"))
+        );
+        for reply in [
+            "Action: click[Buy Now]",
+            "Thought: t\nAction: buy",
+            "Thought: t\nAction: click[a]\nAction: click[b]",
+        ] {
             assert_eq!(parse(reply), None, "{reply}");
         }
     }

@@ -4,12 +4,16 @@
 //! examples that are always there. An answer is one of A to H, of which a question offers only A to D; anything else is no
 //! answer.
 
-use super::{Ask, Learner, Matter, Question, Ran, TrackError, Way, block, fill};
-use memwarden_core::model::{Chat, ChatCall, Message};
+use super::{Ask, Learner, Matter, NO_ANSWER, Question, Ran, Way, answer, block, wrong_task};
+use crate::experiment::{ExperimentError, Prompt};
+use memwarden_core::model::Chat;
 use std::num::NonZeroU32;
 
-/// The prompt, in the repository beside the sources.
-pub const PROMPT: &str = include_str!("../../prompts/mmlu-qa.txt");
+/// The prompt.
+pub const PROMPT: Prompt = Prompt {
+    name: "mmlu-qa-v1",
+    form: include_str!("../../prompts/mmlu-qa-v1.txt"),
+};
 /// Room for a line of reasoning and a letter.
 const MAX_TOKENS: NonZeroU32 = match NonZeroU32::new(400) {
     Some(tokens) => tokens,
@@ -40,38 +44,31 @@ impl Learner for Solver {
         self.way
     }
 
-    fn run(&self, ask: &Ask, memory: &[&str], model: &dyn Chat, seed: u64) -> Result<Ran, TrackError> {
+    fn run(&self, ask: &Ask, memory: &[&str], model: &dyn Chat, seed: u64) -> Result<Ran, ExperimentError> {
         let Matter::Question(question) = &ask.matter else {
-            return Err(TrackError::WrongTask {
-                domain: self.domain(),
-            });
+            return Err(wrong_task(self.domain()));
         };
         let examples: Vec<String> = self.examples.iter().map(solved).collect();
-        let texts = [
-            ("examples", examples.join("\n\n")),
-            ("memory", block(memory)),
-            ("question", ask.text.clone()),
-            ("options", question.options_shown()),
-        ];
-        let prompt = fill(PROMPT, &texts.each_ref().map(|(name, text)| (*name, text.as_str())));
-        let purpose = "answer".parse()?;
-        let messages = [Message::user(prompt)];
-        let call = ChatCall {
-            seed: Some(seed),
-            ..ChatCall::new(&purpose, &messages, MAX_TOKENS)
+        let messages = PROMPT.fill(&[
+            ("examples", &examples.join("\n\n")),
+            ("memory", &block(memory)),
+            ("question", &ask.text),
+            ("options", &question.options_shown()),
+        ])?;
+        let reply = match answer(model, &messages, MAX_TOKENS, seed)? {
+            Ok(reply) => reply,
+            Err(fault) => return Ok(Ran::failed(fault)),
         };
-        let no_answer = || TrackError::NoAnswer {
-            model: model.model().to_owned(),
-            expected: "a line `Reasoning: ...` and a line `Answer: X` with one of A to H",
+        let Some((reasoning, letter)) = parse(&reply) else {
+            return Ok(Ran::failed(NO_ANSWER));
         };
-        let reply = model.chat(&[call]).pop().ok_or_else(no_answer)??;
-        let (reasoning, letter) = parse(&reply.text).ok_or_else(no_answer)?;
         Ok(Ran {
             record: record(&ask.text, question, reasoning, letter),
             reasoning: reasoning.to_owned(),
             output: letter.to_string(),
             score: f64::from(u8::from(letter == question.right)),
             completed: true,
+            fault: None,
         })
     }
 }
@@ -83,7 +80,9 @@ pub(super) fn record(stem: &str, question: &Question, reasoning: &str, answer: c
 }
 
 fn solved(question: &Question) -> String {
-    let right = ('A'..).zip(&question.options).find(|(letter, _)| *letter == question.right);
+    let right = ('A'..)
+        .zip(&question.options)
+        .find(|(letter, _)| *letter == question.right);
     let text = right.map_or("", |(_, option)| option.as_str());
     let reasoning = format!("({}) {text} fits what is asked.", question.right);
     record(&question.stem, question, &reasoning, question.right)
@@ -96,7 +95,8 @@ fn parse(reply: &str) -> Option<(&str, char)> {
     let answer = lines.next()?.strip_prefix("Answer:")?.trim();
     let mut letters = answer.chars();
     let letter = letters.next().filter(|letter| ('A'..='H').contains(letter))?;
-    (letters.next().is_none() && lines.next().is_none() && !reasoning.is_empty()).then_some((reasoning, letter))
+    (letters.next().is_none() && lines.next().is_none() && !reasoning.is_empty())
+        .then_some((reasoning, letter))
 }
 
 #[cfg(test)]

@@ -174,7 +174,9 @@ mod tests {
         let stems: BTreeSet<&str> = questions.iter().map(|question| question.stem.as_str()).collect();
         assert_eq!(stems.len(), questions.len());
         let food = stems.iter().filter(|stem| {
-            stem.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| word == "food")
+            stem.to_lowercase()
+                .split(|c: char| !c.is_alphanumeric())
+                .any(|word| word == "food")
         });
         assert!(food.count() >= 12);
         assert!(questions.len() >= 36);
