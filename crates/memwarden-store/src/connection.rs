@@ -16,6 +16,17 @@ pub const BUSY_LIMIT: Duration = Duration::from_secs(10);
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const STATEMENTS: usize = 256;
 
+/// When a commit is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Before it returns.
+    #[default]
+    Synced,
+    /// Whenever the operating system likes: a crash of the machine may lose it and damage the file. For measurements
+    /// whose stores are thrown away.
+    Unsynced,
+}
+
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {

@@ -30,7 +30,7 @@ mod upkeep;
 mod vectors;
 mod watch;
 
-pub use connection::BUSY_LIMIT;
+pub use connection::{BUSY_LIMIT, Durability};
 pub use replace::{backup_id, replace};
 pub use schema::{APPLICATION_ID, DATABASE_FILE, SCHEMA_VERSION};
 pub use sqlite::SqliteStore;

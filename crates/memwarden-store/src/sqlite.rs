@@ -1,6 +1,6 @@
 //! The store: one connection that writes, a few that read, one file.
 
-use crate::connection::{self, BUSY_LIMIT, Purpose};
+use crate::connection::{self, BUSY_LIMIT, Durability, Purpose};
 use crate::fault::{self, Fault};
 use crate::ids::Ids;
 use crate::schema::{APPLICATION_ID, DATABASE_FILE, SCHEMA_VERSION, TABLES};
@@ -92,6 +92,19 @@ impl SqliteStore {
     /// For tests that kill the process inside a commit; `probe` must not call the store.
     pub fn set_commit_probe(&self, probe: Box<dyn Fn(CommitPhase) + Send + Sync>) {
         self.writer().probe = Some(probe);
+    }
+
+    /// Says when this process's commits are on the disk.
+    ///
+    /// # Errors
+    /// The connection refuses.
+    pub fn set_durability(&self, durability: Durability) -> Result<(), StoreError> {
+        let level = match durability {
+            Durability::Synced => "FULL",
+            Durability::Unsynced => "OFF",
+        };
+        let set = self.writer().conn.pragma_update(None, "synchronous", level);
+        set.map_err(|error| Fault::from(error).into())
     }
 
     /// Waits at most `limit` for another process, instead of [`BUSY_LIMIT`], in calls that write.

@@ -79,7 +79,7 @@ pub use memwarden_core::{
 pub use memwarden_guard as guard;
 pub use memwarden_ledger as ledger;
 pub use memwarden_model as model;
-pub use memwarden_store::CommitPhase;
+pub use memwarden_store::{CommitPhase, Durability};
 pub use owner::{PurgeReport, Purged};
 pub use places::Places;
 pub use proofs::Reveal;

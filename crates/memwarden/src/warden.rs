@@ -16,7 +16,7 @@ use memwarden_core::{
 };
 use memwarden_guard::Guard;
 use memwarden_ledger::{Checkpoint, SignerKey, origin};
-use memwarden_store::{CommitPhase, SqliteStore};
+use memwarden_store::{CommitPhase, Durability, SqliteStore};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +39,8 @@ pub struct Options {
     pub encoder: Option<Arc<dyn Encode>>,
     /// What a measurement switches off; everything is on by default.
     pub mechanisms: Mechanisms,
+    /// When a commit is on the disk: before the caller is answered, unless a measurement throws its stores away.
+    pub durability: Durability,
     /// Told when a transaction begins and ends; for crash tests.
     pub commit_probe: Option<Probe>,
 }
@@ -61,6 +63,7 @@ impl Default for Options {
             tenant: DEFAULT_TENANT.to_owned(),
             encoder: Some(crate::built_in_encoder()),
             mechanisms: Mechanisms::default(),
+            durability: Durability::Synced,
             commit_probe: None,
         }
     }
@@ -323,6 +326,7 @@ impl Handle {
 /// Opens store, key and witness and verifies the log; what the witness saw is compared by the caller.
 pub(crate) fn open_parts(places: &Places, options: &Options) -> Result<Opened, WardenError> {
     let store = SqliteStore::open(&places.store)?;
+    store.set_durability(options.durability)?;
     let anchor = Anchor::new(store.path())?;
     if let Some(probe) = options.commit_probe.clone() {
         store.set_commit_probe(Box::new(move |phase| (probe.0)(phase)));
@@ -460,7 +464,7 @@ pub(crate) fn start(opened: Opened, places: &Places, options: &Options) -> Resul
         encoder: options.encoder.clone(),
         places: places.clone(),
         keys,
-        warnings: warnings_of(warnings, options.mechanisms),
+        warnings: warnings_of(warnings, options),
         latest: AtomicU64::new(0),
         clock_watch: ClockWatch::of(&*options.clock),
         namespaces: Mutex::new(HashMap::new()),
@@ -495,7 +499,14 @@ fn log_row(store: &dyn Records, tenant: &str) -> Result<LogRow, WardenError> {
         })
 }
 
-fn warnings_of(mut warnings: Vec<String>, mechanisms: Mechanisms) -> Vec<String> {
+fn warnings_of(mut warnings: Vec<String>, options: &Options) -> Vec<String> {
+    let mechanisms = options.mechanisms;
+    if options.durability == Durability::Unsynced {
+        warnings.push(
+            "opened for a measurement: commits are not synced, a crash of the machine may lose them"
+                .to_owned(),
+        );
+    }
     if !mechanisms.all_on() {
         warnings.push(format!(
             "opened for a measurement, with mechanisms switched off: {mechanisms:?}"

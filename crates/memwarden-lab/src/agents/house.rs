@@ -8,9 +8,10 @@ use super::work::{Checked, Job};
 use crate::demo::DemoError;
 use crate::parallel;
 use memwarden::{
-    Authorized, Clock, Credential, Handle, Mechanisms, Namespace, Options, Places, Policy, RecordId, Role,
-    Warden, WardenError,
+    Authorized, Clock, Credential, Durability, Handle, Mechanisms, Namespace, Options, Places, Policy,
+    RecordId, Role, Warden, WardenError,
 };
+use memwarden_core::encode::Encode;
 use memwarden_core::{ContextId, Decision, Outcome, Timestamp};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ impl Clock for HouseClock {
 }
 
 /// Credentials of those who are in every house, in the order of [`EVERYBODY`].
-type Keys = Vec<Credential>;
+type Keys = Arc<Vec<Credential>>;
 
 const EVERYBODY: [(&str, Role); 6] = [
     ("import agent", Role::Agent),
@@ -48,6 +49,17 @@ const EVERYBODY: [(&str, Role); 6] = [
     ("compromised plugin", Role::Tool),
 ];
 
+/// What a store of a house is opened with.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    /// What a measurement switches off.
+    pub(crate) mechanisms: Mechanisms,
+    /// What retrieval by vectors goes by; without one, words alone.
+    pub(crate) encoder: Option<Arc<dyn Encode>>,
+    /// Whether commits are synced.
+    pub(crate) durability: Durability,
+}
+
 /// One store and the handles on it.
 #[derive(Debug)]
 pub(crate) struct House {
@@ -55,8 +67,8 @@ pub(crate) struct House {
     places: Places,
     options: Options,
     keys: Keys,
-    owner_key: Credential,
-    step_key: Credential,
+    owner_key: Arc<Credential>,
+    step_key: Arc<Credential>,
     clock: Arc<HouseClock>,
     pub(crate) owner: Handle,
     pub(crate) user: Handle,
@@ -67,8 +79,19 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// A new store under `policy` in a directory of its own.
+    /// A new store under `policy` in a directory of its own, as the demo has it.
     pub(crate) fn new(directory: &Path, policy: &Policy, mechanisms: Mechanisms) -> Result<Self, DemoError> {
+        // The published agents retrieve by words.
+        let setting = Setting {
+            mechanisms,
+            encoder: None,
+            durability: Durability::Synced,
+        };
+        Self::with(directory, policy, setting)
+    }
+
+    /// A new store under `policy` in a directory of its own.
+    pub(crate) fn with(directory: &Path, policy: &Policy, setting: Setting) -> Result<Self, DemoError> {
         let places = Places::within(
             directory.join("store"),
             directory.join("keys"),
@@ -79,24 +102,24 @@ impl House {
         let shared: Arc<dyn Clock> = clock.clone();
         let options = Options {
             clock: shared,
-            mechanisms,
-            // The published agents retrieve by words.
-            encoder: None,
+            mechanisms: setting.mechanisms,
+            encoder: setting.encoder,
+            durability: setting.durability,
             ..Options::default()
         };
         let warden = Warden::open_with(&places, &options)?;
-        let owner_key = made.credential(Role::Owner)?;
+        let owner_key = Arc::new(made.credential(Role::Owner)?);
         let owner = warden.handle(&owner_key)?;
         let keys = parallel::each(LANES, &EVERYBODY, |(name, role)| {
             owner.register(name, *role, None)
         })?;
-        let step_key = made.credential(Role::Step)?;
+        let step_key = Arc::new(made.credential(Role::Step)?);
         let layer = Layer::new(warden.handle(&step_key)?);
         let parts = Parts {
             directory: directory.to_owned(),
             places,
             options,
-            keys,
+            keys: Arc::new(keys),
             owner_key,
             step_key,
             clock,
@@ -199,6 +222,39 @@ impl House {
         Ok(file)
     }
 
+    /// Another house with the same memory, log and credentials, in a directory of its own: what is done there is not
+    /// done here. Its time is this one's.
+    #[cfg(feature = "full")]
+    pub(crate) fn fork(&self, directory: &Path) -> Result<Self, DemoError> {
+        let places = Places::within(
+            directory.join("store"),
+            directory.join("keys"),
+            directory.join("witness"),
+        );
+        std::fs::create_dir_all(&places.store).map_err(|error| DemoError::file(&places.store, &error))?;
+        self.owner.backup(&places.store.join("memwarden.db"))?;
+        let keys = self.places.keys_of(self.owner.warden().store_id())?;
+        let copy = places.keys_of(self.owner.warden().store_id())?;
+        copy_files(&keys, &copy).map_err(|error| DemoError::file(&copy, &error))?;
+        let clock = Arc::new(HouseClock(AtomicU64::new(self.clock.0.load(Ordering::SeqCst))));
+        let options = Options {
+            clock: clock.clone(),
+            ..self.options.clone()
+        };
+        let warden = Warden::open_with(&places, &options)?;
+        let layer = self.layer.forked(warden.handle(&self.step_key)?);
+        let parts = Parts {
+            directory: directory.to_owned(),
+            places,
+            options,
+            keys: Arc::clone(&self.keys),
+            owner_key: Arc::clone(&self.owner_key),
+            step_key: Arc::clone(&self.step_key),
+            clock,
+        };
+        parts.furnish(&warden, layer)
+    }
+
     /// The house after its owner put a backup in the place of the store and accepted it.
     pub(crate) fn restored(self, backup: &Path) -> Result<Self, DemoError> {
         let Self {
@@ -233,14 +289,26 @@ impl House {
     }
 }
 
+#[cfg(feature = "full")]
+fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for file in std::fs::read_dir(from)? {
+        let file = file?;
+        if file.file_type()?.is_file() {
+            std::fs::copy(file.path(), to.join(file.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
 /// What is left of a house without an open store.
 struct Parts {
     directory: PathBuf,
     places: Places,
     options: Options,
     keys: Keys,
-    owner_key: Credential,
-    step_key: Credential,
+    owner_key: Arc<Credential>,
+    step_key: Arc<Credential>,
     clock: Arc<HouseClock>,
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn params(values: BTreeMap<String, ParamValue>) -> Result<Params, Dem
 }
 
 /// A check that ran.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Proof {
     step: &'static str,
     subject: Subject,
@@ -117,6 +117,16 @@ impl Layer {
         Self {
             step,
             proofs: self.proofs,
+        }
+    }
+
+    /// The same record of what ran, for a copy of the store. What runs there is recorded there.
+    #[cfg(feature = "full")]
+    pub(crate) fn forked(&self, step: Handle) -> Self {
+        let proofs = self.proofs.lock().unwrap_or_else(PoisonError::into_inner);
+        Self {
+            step,
+            proofs: Mutex::new(proofs.clone()),
         }
     }
 

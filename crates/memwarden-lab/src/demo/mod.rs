@@ -12,7 +12,7 @@ use crate::parallel;
 use crate::report::{AgentRow, DemoRow, TamperOutcome, TamperVerdict};
 use memwarden::{Entry, Handle, Options, Places, Role, Warden, WardenError};
 use plan::{Cell, Measured};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
 pub use plan::{AGENT_ATTACKS, AGENT_POLICIES, ATTACKS, POLICIES, Size};
@@ -51,9 +51,27 @@ pub enum DemoError {
         /// What.
         what: &'static str,
     },
+    /// A file of a house cannot be copied.
+    #[error("`{path}`: {reason}", path = path.display())]
+    File {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
     /// The memory file has no entries.
     #[error("the memory file has no entries")]
     Empty,
+}
+
+impl DemoError {
+    #[cfg(feature = "full")]
+    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
+        Self::File {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        }
+    }
 }
 
 /// One honest entry and the agent that wrote it.
