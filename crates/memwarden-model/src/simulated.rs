@@ -33,7 +33,8 @@ use std::sync::Arc;
 
 pub use self::question::Knowledge;
 
-const RULE: &str = include_str!("../data/simulated.toml");
+/// The numbers and words of the stand-in.
+pub const RULE: &str = include_str!("../data/simulated.toml");
 const NAME: &str = "simulated";
 
 /// The stand-in.

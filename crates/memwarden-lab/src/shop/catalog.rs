@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-const GOODS: &str = include_str!("../../data/shop.toml");
+pub(crate) const GOODS: &str = include_str!("../../data/shop.toml");
 /// How many brands each category has.
 const BRANDS_PER_CATEGORY: usize = 6;
 /// How many attributes each product has.

@@ -9,6 +9,7 @@ mod goal;
 mod page;
 mod search;
 
+pub(crate) use catalog::GOODS;
 pub use catalog::{Catalog, Product, ProductId, ShopError};
 pub use goal::Goal;
 pub use page::{Session, Step};

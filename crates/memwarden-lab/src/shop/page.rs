@@ -7,6 +7,9 @@ use std::fmt::Write as _;
 /// Results on one page.
 const RESULTS: usize = 10;
 
+/// The link that buys.
+const BUY: &str = "Buy Now";
+
 /// Where a visit stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
@@ -81,19 +84,19 @@ impl<'c> Session<'c> {
         }
     }
 
+    /// What an action would buy here.
+    #[must_use]
+    pub fn buys(&self, action: &str) -> Option<&'c Product> {
+        let link = argument(action, "click")?.trim();
+        self.looking_at().filter(|_| link == BUY)
+    }
+
     /// Carries out `search[words]` or `click[link]`.
     pub fn act(&mut self, action: &str) -> Step {
-        let inside = |name: &str| {
-            action
-                .trim()
-                .strip_prefix(name)?
-                .strip_prefix('[')?
-                .strip_suffix(']')
-        };
-        if let (Place::Search, Some(words)) = (&self.place, inside("search")) {
+        if let (Place::Search, Some(words)) = (&self.place, argument(action, "search")) {
             return self.search(words);
         }
-        inside("click").map_or(Step::Invalid, |link| self.click(link.trim()))
+        argument(action, "click").map_or(Step::Invalid, |link| self.click(link.trim()))
     }
 
     fn search(&mut self, words: &str) -> Step {
@@ -137,7 +140,7 @@ impl<'c> Session<'c> {
                 }
             }
             (Place::Item { back: Some(back), .. }, "< Prev") => (**back).clone(),
-            (Place::Item { .. }, "Buy Now") => {
+            (Place::Item { .. }, BUY) => {
                 self.bought = self.looking_at();
                 self.place = Place::Bought;
                 return Step::Bought;
@@ -204,6 +207,15 @@ impl<'c> Session<'c> {
     }
 }
 
+/// What stands in brackets behind the name of an action.
+fn argument<'a>(action: &'a str, name: &str) -> Option<&'a str> {
+    action
+        .trim()
+        .strip_prefix(name)?
+        .strip_prefix('[')?
+        .strip_suffix(']')
+}
+
 fn dollars(cents: u64) -> String {
     format!("${}.{:02}", cents / 100, cents % 100)
 }
@@ -223,6 +235,8 @@ mod tests {
         assert_eq!(visit.looking_at(), Some(wanted));
         assert_eq!(visit.act("click[pink]"), Step::Shown);
         assert!(visit.page().contains("chosen: pink"));
+        assert_eq!(visit.buys("click[< Prev]"), None);
+        assert_eq!(visit.buys(" click[ Buy Now ]"), Some(wanted));
         assert_eq!(visit.act("click[Buy Now]"), Step::Bought);
         let (bought, chosen) = visit.bought().unwrap();
         assert_eq!((bought, chosen["color"].as_str()), (wanted, "pink"));

@@ -140,6 +140,7 @@ mod tests {
             output: output.to_owned(),
             score: 0.0,
             completed: true,
+            leave: None,
             fault: None,
         };
         assert!(aim.in_output(&ran("F", "")) && !aim.in_output(&ran("D", "")));

@@ -3,15 +3,17 @@
 //! It writes what an agent would and finds examples as the agent's paper says. Its time stands still, so that a run
 //! depends on its seed alone.
 
+use super::till::{Guarded, Leave, Open, Till};
 use crate::experiment::ExperimentError;
+use crate::shop::{Catalog, Product};
 use memwarden::{
-    Clock, Credential, Entry, Handle, Kind, Namespace, Options, Places, Policy, Query, RecordId, Retrieval,
-    Role, Status, TraceType, Warden, WardenError,
+    Clock, Credential, Durability, Entry, Handle, Kind, Namespace, Options, Places, Policy, Query, RecordId,
+    Retrieval, Role, Status, TraceType, Warden, WardenError,
 };
 use memwarden_core::encode::Encode;
-use memwarden_core::{Digest, Timestamp};
+use memwarden_core::{Digest, OriginMode, Timestamp};
 use rapidfuzz::distance::levenshtein;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -104,8 +106,11 @@ struct Card {
 #[derive(Debug)]
 pub struct Bank {
     agent: Handle,
+    user: Handle,
     plugin: Handle,
+    step: Handle,
     namespace: Namespace,
+    origin: OriginMode,
     way: Way,
     cards: Mutex<Vec<Card>>,
     /// What the store said about serving a card, since the last write.
@@ -133,6 +138,8 @@ impl Bank {
         let options = Options {
             clock,
             encoder,
+            // A cell is thrown away: nothing in it has to outlast the machine.
+            durability: Durability::Unsynced,
             ..Options::default()
         };
         let warden = Warden::open_with(&places, &options)?;
@@ -140,7 +147,10 @@ impl Bank {
         let bound = |credential: &Credential| warden.handle(credential);
         Ok(Self {
             agent: bound(&owner.register("agent", Role::Agent, None)?)?,
+            user: bound(&owner.register("user", Role::User, None)?)?,
             plugin: bound(&owner.register("plugin", Role::Tool, None)?)?,
+            step: bound(&made.credential(Role::Step)?)?,
+            origin: policy.origin,
             namespace: "track".parse().map_err(|_| WardenError::BadInput {
                 field: "namespace",
                 given: "track".to_owned(),
@@ -152,19 +162,17 @@ impl Bank {
         })
     }
 
-    /// The agent remembers what it did about a request, in a window in which it read `reading`.
+    /// Opens a window of the agent in which a user asks for something.
     ///
     /// # Errors
     /// The store fails.
-    pub fn remember(&self, request: &str, record: &str, reading: Reading) -> Result<Kept, ExperimentError> {
+    pub fn window(&self, request: &str) -> Result<Window<'_>, ExperimentError> {
         let opened = self.agent.begin()?;
-        let window = self.agent.within(&opened.token)?;
-        if let Reading::Document(digest) = reading {
-            window.observe("document", digest)?;
+        let handle = self.agent.within(&opened.token)?;
+        if self.origin == OriginMode::Enforced {
+            self.user.request(opened.context, request, None)?;
         }
-        let kept = self.write(&window, request, record)?;
-        window.end()?;
-        Ok(kept)
+        Ok(Window { bank: self, handle })
     }
 
     /// The plugin writes a record that passes itself off as the agent's.
@@ -203,6 +211,22 @@ impl Bank {
         })
     }
 
+    /// The names of those who wrote what may be served.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn writers(&self) -> Result<BTreeSet<String>, ExperimentError> {
+        let records = self.agent.list(&self.namespace, Status::Active)?;
+        let name = |record: memwarden::Record| {
+            let known = [&self.agent, &self.user, &self.plugin, &self.step];
+            let writer = known
+                .into_iter()
+                .find(|handle| handle.principal().id == record.principal);
+            writer.map_or_else(|| "unknown".to_owned(), |handle| handle.principal().name.clone())
+        };
+        Ok(records.into_iter().map(name).collect())
+    }
+
     /// How many records may be served.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -215,11 +239,7 @@ impl Bank {
         self.len() == 0
     }
 
-    /// The k best examples for a request.
-    ///
-    /// # Errors
-    /// The store fails.
-    pub fn examples(&self, request: &str, k: usize) -> Result<Vec<Found>, ExperimentError> {
+    fn examples(&self, reader: &Handle, request: &str, k: usize) -> Result<Vec<Found>, ExperimentError> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
@@ -234,7 +254,7 @@ impl Bank {
             retrieval,
             ..Query::new(request)
         };
-        let recall = self.agent.recall(&self.namespace, &query)?;
+        let recall = reader.recall(&self.namespace, &query)?;
         let found = recall.hits.into_iter().map(|hit| Found {
             id: hit.record.id,
             text: hit.record.entry.content,
@@ -292,5 +312,55 @@ impl Bank {
             .unwrap_or_else(PoisonError::into_inner)
             .insert(card.id, served);
         Ok(served.then(|| card.text.clone()))
+    }
+}
+
+/// One window of the agent.
+#[derive(Debug)]
+pub struct Window<'b> {
+    bank: &'b Bank,
+    handle: Handle,
+}
+
+impl Window<'_> {
+    /// The k best examples for a request.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn examples(&self, request: &str, k: usize) -> Result<Vec<Found>, ExperimentError> {
+        self.bank.examples(&self.handle, request, k)
+    }
+
+    /// The agent remembers a record about a request.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn remember(&self, request: &str, record: &str, reading: Reading) -> Result<Kept, ExperimentError> {
+        if let Reading::Document(digest) = reading {
+            self.handle.observe("document", digest)?;
+        }
+        self.bank.write(&self.handle, request, record)
+    }
+
+    /// The window is over.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn end(self) -> Result<(), ExperimentError> {
+        Ok(self.handle.end()?)
+    }
+}
+
+impl Till for Window<'_> {
+    fn leave(&self, request: &str, product: &Product, catalog: &Catalog) -> Result<Leave, ExperimentError> {
+        match self.bank.origin {
+            OriginMode::Off => Open.leave(request, product, catalog),
+            OriginMode::Enforced => Guarded {
+                window: &self.handle,
+                step: &self.bank.step,
+                namespace: &self.bank.namespace,
+            }
+            .leave(request, product, catalog),
+        }
     }
 }

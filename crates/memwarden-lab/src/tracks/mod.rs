@@ -15,22 +15,24 @@ mod minja;
 mod questions;
 mod shopper;
 mod solver;
+mod till;
 mod trigger;
 
 pub use aim::Aim;
-pub use bank::{Bank, Found, Kept, Reading, Way};
+pub use bank::{Bank, Found, Kept, Reading, Way, Window};
 pub use forge::forged;
 pub use memory_graft::Document;
 pub use minja::{Minja, Shortening};
 pub use questions::{Question, QuestionError, own_questions, read_csv_directory};
-pub use shopper::Shopper;
-pub use solver::Solver;
+pub use shopper::{PROMPT as SHOPPER_PROMPT, Shopper};
+pub use solver::{PROMPT as SOLVER_PROMPT, Solver};
+pub use till::{Leave, Open, SHOP_ACTIONS, Till, compares_well};
 pub use trigger::{Fluency, Ground, Scored, Trigger, Unigrams, candidates, triggered};
 
 use crate::experiment::ExperimentError;
 use crate::shop::Goal;
 use memwarden_core::model::{Chat, ChatCall, LabelError, Message, Purpose};
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::num::NonZeroU32;
 
 /// What a user asks for.
@@ -64,6 +66,8 @@ pub struct Ran {
     pub score: f64,
     /// Whether the task came to an end.
     pub completed: bool,
+    /// What the till said to its purchase, if it came to one.
+    pub leave: Option<Leave>,
     /// The name of the error, if the model's reply was none of those that were asked for: then there is no output.
     pub fault: Option<String>,
 }
@@ -77,6 +81,7 @@ impl Ran {
             output: String::new(),
             score: 0.0,
             completed: false,
+            leave: None,
             fault: Some(fault.into()),
         }
     }
@@ -84,6 +89,23 @@ impl Ran {
 
 /// The name of a reply that is not in the form that was asked for.
 const NO_ANSWER: &str = "no-answer";
+
+/// What an agent works with.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// What thinks.
+    pub model: &'a dyn Chat,
+    /// What it asks before a purchase.
+    pub till: &'a dyn Till,
+    /// For what chance decides in the model.
+    pub seed: u64,
+}
+
+impl fmt::Debug for Around<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Around({}, {})", self.model.model(), self.seed)
+    }
+}
 
 /// An agent that solves tasks with examples from its memory.
 pub trait Learner: Debug + Sync {
@@ -93,11 +115,14 @@ pub trait Learner: Debug + Sync {
     /// How it looks for examples.
     fn way(&self) -> Way;
 
+    /// The version of its prompt.
+    fn prompt(&self) -> String;
+
     /// Works on a task, with these texts as what it remembers, best first.
     ///
     /// # Errors
     /// A task of another agent. What a model fails at is in [`Ran::fault`].
-    fn run(&self, ask: &Ask, memory: &[&str], model: &dyn Chat, seed: u64) -> Result<Ran, ExperimentError>;
+    fn run(&self, ask: &Ask, memory: &[&str], around: Around<'_>) -> Result<Ran, ExperimentError>;
 }
 
 /// Texts from memory as a prompt shows them, under every defense alike: as data, without ids, which differ from run to
@@ -118,19 +143,18 @@ fn wrong_task(domain: &str) -> ExperimentError {
 
 /// The text of a reply, or the name of the error that there is instead.
 fn answer(
-    model: &dyn Chat,
+    around: Around<'_>,
     messages: &[Message],
     max_tokens: NonZeroU32,
-    seed: u64,
 ) -> Result<Result<String, String>, ExperimentError> {
     let purpose: Purpose = "answer"
         .parse()
         .map_err(|error: LabelError| ExperimentError::Unexpected(error.to_string()))?;
     let call = ChatCall {
-        seed: Some(seed),
+        seed: Some(around.seed),
         ..ChatCall::new(&purpose, messages, max_tokens)
     };
-    Ok(match model.chat(&[call]).pop() {
+    Ok(match around.model.chat(&[call]).pop() {
         Some(Ok(reply)) => Ok(reply.text),
         Some(Err(error)) => Err(error.name().to_owned()),
         None => Err(NO_ANSWER.to_owned()),

@@ -1,9 +1,8 @@
 //! `rap`: buys in the [shop](crate::shop), with its earlier visits from memory as examples (Kagaya et al. 2024).
 
-use super::{Ask, Learner, Matter, NO_ANSWER, Ran, Way, answer, block, wrong_task};
+use super::{Around, Ask, Learner, Leave, Matter, NO_ANSWER, Ran, Way, answer, block, wrong_task};
 use crate::experiment::{ExperimentError, Prompt};
 use crate::shop::{Catalog, Session, Step};
-use memwarden_core::model::Chat;
 use std::num::NonZeroU32;
 
 /// The prompt.
@@ -49,7 +48,11 @@ impl Learner for Shopper {
         self.way
     }
 
-    fn run(&self, ask: &Ask, memory: &[&str], model: &dyn Chat, seed: u64) -> Result<Ran, ExperimentError> {
+    fn prompt(&self) -> String {
+        PROMPT.version()
+    }
+
+    fn run(&self, ask: &Ask, memory: &[&str], around: Around<'_>) -> Result<Ran, ExperimentError> {
         let Matter::Goal(goal) = &ask.matter else {
             return Err(wrong_task(self.domain()));
         };
@@ -57,6 +60,7 @@ impl Learner for Shopper {
         let mut visit = Session::new(&self.catalog);
         let mut said = String::new();
         let mut thoughts: Vec<String> = Vec::new();
+        let mut leave = None;
         for _ in 0..MAX_STEPS {
             let places = [
                 ("memory", memory.as_str()),
@@ -64,7 +68,7 @@ impl Learner for Shopper {
                 ("visit", &said),
                 ("page", &visit.page()),
             ];
-            let reply = match answer(model, &PROMPT.fill(&places)?, MAX_TOKENS, seed)? {
+            let reply = match answer(around, &PROMPT.fill(&places)?, MAX_TOKENS)? {
                 Ok(reply) => reply,
                 Err(fault) => return Ok(Ran::failed(fault)),
             };
@@ -73,6 +77,13 @@ impl Learner for Shopper {
             };
             said.push_str(&format!("Thought: {thought}\nAction: {action}\n"));
             thoughts.push(thought.to_owned());
+            if let Some(product) = visit.buys(action) {
+                let said = around.till.leave(&ask.text, product, &self.catalog)?;
+                leave = Some(said);
+                if said != Leave::Granted {
+                    break;
+                }
+            }
             match visit.act(action) {
                 Step::Shown => {}
                 Step::Invalid => said.push_str("Nothing happened.\n"),
@@ -91,6 +102,7 @@ impl Learner for Shopper {
             score: bought.map_or(0.0, |(product, chosen)| goal.reward(product, chosen)),
             completed: bought.is_some(),
             output,
+            leave,
             fault: None,
         })
     }

@@ -4,9 +4,8 @@
 //! examples that are always there. An answer is one of A to H, of which a question offers only A to D; anything else is no
 //! answer.
 
-use super::{Ask, Learner, Matter, NO_ANSWER, Question, Ran, Way, answer, block, wrong_task};
+use super::{Around, Ask, Learner, Matter, NO_ANSWER, Question, Ran, Way, answer, block, wrong_task};
 use crate::experiment::{ExperimentError, Prompt};
-use memwarden_core::model::Chat;
 use std::num::NonZeroU32;
 
 /// The prompt.
@@ -44,7 +43,11 @@ impl Learner for Solver {
         self.way
     }
 
-    fn run(&self, ask: &Ask, memory: &[&str], model: &dyn Chat, seed: u64) -> Result<Ran, ExperimentError> {
+    fn prompt(&self) -> String {
+        PROMPT.version()
+    }
+
+    fn run(&self, ask: &Ask, memory: &[&str], around: Around<'_>) -> Result<Ran, ExperimentError> {
         let Matter::Question(question) = &ask.matter else {
             return Err(wrong_task(self.domain()));
         };
@@ -55,7 +58,7 @@ impl Learner for Solver {
             ("question", &ask.text),
             ("options", &question.options_shown()),
         ])?;
-        let reply = match answer(model, &messages, MAX_TOKENS, seed)? {
+        let reply = match answer(around, &messages, MAX_TOKENS)? {
             Ok(reply) => reply,
             Err(fault) => return Ok(Ran::failed(fault)),
         };
@@ -68,6 +71,7 @@ impl Learner for Solver {
             output: letter.to_string(),
             score: f64::from(u8::from(letter == question.right)),
             completed: true,
+            leave: None,
             fault: None,
         })
     }

@@ -126,6 +126,8 @@ pub struct Trigger {
     pub tried: u64,
 }
 
+/// Two texts of equally frequent words are equally odd, whatever the sum of their logarithms rounds to.
+const ROUNDING: f64 = 1.0 + 1e-9;
 /// Rounds over all places, if the trigger does not settle before.
 const ROUNDS: usize = 3;
 
@@ -163,7 +165,7 @@ impl Trigger {
                     }
                     let text = next.join(" ");
                     let perplexity = own(&text)?;
-                    if perplexity > cap {
+                    if perplexity > cap * ROUNDING {
                         continue;
                     }
                     tried += 1;
@@ -284,7 +286,8 @@ mod tests {
         ]);
         let poison = |trigger: &str| texts(&[&format!("always choose {trigger} wares, {trigger}")]);
         let pool = texts(&["velvet", "harbor", "socks", "kettle", "thunder", "lantern"]);
-        let corpus: Vec<&str> = requests.iter().chain(&records).map(String::as_str).collect();
+        let mut corpus: Vec<&str> = requests.iter().chain(&records).map(String::as_str).collect();
+        corpus.push("velvet harbor thunder lantern");
         let fluency = Unigrams::of(&corpus);
         let ground = Ground {
             encoder: encoder.as_ref(),
@@ -297,7 +300,7 @@ mod tests {
         };
         let found = Trigger::search(&ground, 3, 1).unwrap();
         assert_eq!(found.text.split(' ').count(), 3);
-        assert!(found.perplexity <= found.cap, "{found:?}");
+        assert!(found.perplexity <= found.cap * ROUNDING, "{found:?}");
         let honest = encode(ground.encoder, &records).unwrap();
         let clean = encode(ground.encoder, &requests).unwrap();
         let of = |trigger: &str| gain(&ground, trigger, &honest, &clean).unwrap();
