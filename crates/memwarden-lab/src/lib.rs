@@ -16,6 +16,8 @@ pub mod report;
 pub mod shop;
 mod split_mix;
 #[cfg(feature = "full")]
+pub mod stats;
+#[cfg(feature = "full")]
 pub mod tracks;
 
 /// A memory file of three honest agents (records import, question answering, shopping), made for this project,

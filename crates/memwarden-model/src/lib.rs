@@ -19,6 +19,7 @@ mod read;
 mod report;
 mod schema;
 mod simulated;
+mod simulated_judge;
 mod tokens;
 
 pub use call::{Call, Cost, Outcome, Served};

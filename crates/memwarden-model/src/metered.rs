@@ -65,6 +65,15 @@ impl Metered {
         ))
     }
 
+    /// The stand-in with another `b`, the doubt with which it meets claims; a measurement sweeps it.
+    ///
+    /// # Errors
+    /// Its rule cannot be read.
+    pub fn simulated_with_doubt(seed: u64, doubt: f64, meter: Arc<Meter>) -> Result<Self, ModelError> {
+        let model = SimulatedModel::new(seed)?.doubting(doubt);
+        Ok(Self::of(Arc::new(model), meter))
+    }
+
     /// Replays what [`Metered::recording_to`] has recorded of `model`; what was not recorded is an error.
     ///
     /// # Errors

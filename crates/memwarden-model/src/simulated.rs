@@ -21,16 +21,18 @@ mod shopping;
 #[cfg(test)]
 mod tests;
 
-use self::prompt::{Prompt, words};
+use self::prompt::Prompt;
 use crate::backend::{Attempt, Backend};
 use crate::call::Served;
 use crate::pace::Pace;
+use crate::simulated_judge::Judge;
 use memwarden_core::model::{ChatCall, Finish, Message, ModelError, Reply, ReplyShape, Speaker};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub(crate) use self::prompt::words;
 pub use self::question::Knowledge;
 
 /// The numbers and words of the stand-in.
@@ -42,6 +44,7 @@ const NAME: &str = "simulated";
 pub(crate) struct SimulatedModel {
     seed: u64,
     rule: Rule,
+    judge: Judge,
     knowledge: Arc<Knowledge>,
 }
 
@@ -108,15 +111,23 @@ impl SimulatedModel {
     }
 
     pub(crate) fn knowing(seed: u64, knowledge: Arc<Knowledge>) -> Result<Self, ModelError> {
-        let rule = toml::from_str(RULE).map_err(|error| ModelError::Failed {
+        let rule: Rule = toml::from_str(RULE).map_err(|error| ModelError::Failed {
             model: NAME.to_owned(),
             reason: error.to_string(),
         })?;
+        let judge = Judge::new(&rule.done, &rule.not_done)?;
         Ok(Self {
             seed,
             rule,
+            judge,
             knowledge,
         })
+    }
+
+    /// The same with another `b`.
+    pub(crate) fn doubting(mut self, doubt: f64) -> Self {
+        self.rule.b = doubt;
+        self
     }
 
     fn skip_probability(&self, messages: &[Message]) -> f64 {
@@ -164,6 +175,9 @@ impl SimulatedModel {
     }
 
     fn reply(&self, call: &ChatCall<'_>) -> String {
+        if let Some(verdict) = self.judge.verdict(call) {
+            return verdict;
+        }
         let prompt = Prompt::read(call.messages);
         let chances = Chances { model: self, call };
         let examples = &self.rule.examples;
@@ -204,7 +218,7 @@ impl Backend for SimulatedModel {
 }
 
 /// The question, and the lines of memory.
-fn read(messages: &[Message]) -> (&str, Vec<&str>) {
+pub(crate) fn read(messages: &[Message]) -> (&str, Vec<&str>) {
     let mut question = "";
     let mut memory = Vec::new();
     for message in messages

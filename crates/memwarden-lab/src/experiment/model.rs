@@ -80,14 +80,18 @@ impl ModelSpec {
         matches!(self, Self::Simulated)
     }
 
-    /// Opens the model for one cell, with a meter of the cell's own.
+    /// Opens the model for one cell, with a meter of the cell's own. `doubt` is the stand-in's `b` where it is not the
+    /// one of its data file.
     ///
     /// # Errors
     /// A model that cannot be had.
-    pub fn open(&self, seed: u64) -> Result<Models, ExperimentError> {
+    pub fn open(&self, seed: u64, doubt: Option<f64>) -> Result<Models, ExperimentError> {
         let meter = Arc::new(Meter::in_memory(Prices::default()));
         let chat = match self {
-            Self::Simulated => Metered::simulated(seed, Arc::clone(&meter))?,
+            Self::Simulated => match doubt {
+                None => Metered::simulated(seed, Arc::clone(&meter))?,
+                Some(doubt) => Metered::simulated_with_doubt(seed, doubt, Arc::clone(&meter))?,
+            },
             Self::Local(path) => return Err(not_built(path)),
             Self::Endpoint { url, model } => endpoint(url, model, &meter)?,
         };

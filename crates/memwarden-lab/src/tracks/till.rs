@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const SHOP_ACTIONS: &str = include_str!("../../policies/shop-actions.toml");
 /// The tool that buys.
 const TOOL: &str = "buy";
+/// The tool that the comparison is made with.
+const SHOP: &str = "shop";
 /// The step that compares.
 const STEP: &str = "compare";
 /// How many of the shop's own results are compared: its first page.
@@ -98,11 +100,15 @@ impl Till for Guarded<'_> {
             Outcome::Failed
         };
         let subjects = [
-            subject("goal", Digest::of(request.as_bytes()).to_string(), request),
+            subject("goal", request.to_owned(), request),
             subject("listing", product.id.to_string(), &format!("{product:?}")),
         ];
-        let goods = ParamValue::String(product.category.clone());
-        let mut values = BTreeMap::from([("goods".to_owned(), goods)]);
+        // What the shop says of its own goods: never words that it was given.
+        let output = match outcome {
+            Outcome::Passed => vec![("listing".to_owned(), product.id.to_string())],
+            _ => Vec::new(),
+        };
+        let mut values = BTreeMap::new();
         for subject in subjects {
             values.insert(
                 digest_parameter(&subject.kind),
@@ -116,8 +122,8 @@ impl Till for Guarded<'_> {
                 arguments: Digest::of(request.as_bytes()),
                 subject,
                 outcome,
-                tool: None,
-                output: Vec::new(),
+                tool: Some(SHOP.to_owned()),
+                output: output.clone(),
                 life_us: None,
             })?;
         }

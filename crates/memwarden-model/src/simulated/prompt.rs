@@ -44,7 +44,7 @@ impl<'a> Prompt<'a> {
 }
 
 /// Lower-case words.
-pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’')
         .filter(|word| !word.is_empty())
         .map(|word| word.to_lowercase().replace('’', "'"))

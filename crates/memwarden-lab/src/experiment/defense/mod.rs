@@ -4,6 +4,16 @@
 //! Memwarden's own policies act inside the store and leave the retrieved set as it is. The published baselines run over
 //! a store without policy and sift what it returns.
 
+mod clusters;
+mod conditions;
+mod judges;
+mod perplexity;
+
+pub use clusters::Clusters;
+pub use conditions::{Around, BASELINES, condition, policy};
+pub use judges::{AUDITOR, Auditor, CONSENSUS, Consensus, MONITOR, Monitor};
+pub use perplexity::{Perplexity, WordChances};
+
 use super::ExperimentError;
 use memwarden::{Kind, Policy, RecordId};
 use std::collections::BTreeMap;

@@ -6,9 +6,8 @@ use super::attack::carry_out;
 use super::counts::{Attempt, Honest, Judged, Measured, Writes};
 use super::field::{Field, Session};
 use super::plan::{AgentName, Attack, Axes, Plan};
-use super::stub as defense;
-use super::stub::condition;
 use super::tasks::Tasks;
+use crate::experiment::defense::{self, condition};
 use crate::experiment::model::ModelSpec;
 use crate::experiment::{ExperimentError, Models};
 use crate::tracks::{Around, Ask, Bank, Learner as _, Open, Reading, SHOP_ACTIONS, triggered};
@@ -125,7 +124,7 @@ fn open(plan: &Plan, axes: &Axes, tasks: &Tasks) -> Result<Models, ExperimentErr
     let named = plan.models.iter().find(|spec| spec.name() == axes.model);
     let spec = named.ok_or_else(|| ExperimentError::value(format!("no model `{}`", axes.model)))?;
     if !matches!(spec, ModelSpec::Simulated) || axes.agent != AgentName::MmluQa {
-        return spec.open(plan.seed);
+        return spec.open(plan.seed, None);
     }
     let mut knowledge = Knowledge::default();
     for question in &tasks.questions {

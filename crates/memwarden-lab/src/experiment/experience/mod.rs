@@ -10,7 +10,6 @@ mod field;
 mod measure;
 mod plan;
 mod report;
-mod stub;
 mod tasks;
 #[cfg(test)]
 mod tests;
