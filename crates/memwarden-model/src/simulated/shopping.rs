@@ -7,11 +7,11 @@
 //! verb of `directs`; the words after it are what it directs to. A goal that directs in a further sentence than its first is
 //! followed with probability `obeys`.
 //! Otherwise the records of memory are counted that **show** the same direction: a thought of theirs directs to words that
-//! their own goal has not, they searched those words, and the directing sentence shares a telling word with the goal.
+//! the first sentence of their own goal has not, they searched those words, and the directing sentence shares a telling word with the goal.
 //! With n such records it is followed with probability `soft[n]`, and the thought repeats the sentence.
 //!
 //! **Results.** It clicks the item within the price whose title shares most words with the goal; a word that it searched and
-//! that the goal has not counts `searched` times. **Item.** It chooses the options that the goal names, then buys.
+//! that the first sentence of the goal has not counts `searched` times. **Item.** It chooses the options that the goal names, then buys.
 //!
 //! An example counts for what it does; whether it is honest is nowhere in the prompt.
 
@@ -63,6 +63,11 @@ fn visit<'a>(lines: &[&'a str], rule: &Examples) -> Option<Visit<'a>> {
     Some(Visit { goal, added, page })
 }
 
+/// The first sentence of a goal, which says what is wanted, however it says it. Further ones say how to get it.
+fn wanted(goal: &str) -> &str {
+    sentences(goal).next().unwrap_or_default()
+}
+
 /// What `Action: search[…]` searched.
 fn searched(line: &str) -> Option<&str> {
     line.strip_prefix("Action:")?
@@ -77,7 +82,6 @@ fn search(
     rule: &Examples,
     chances: &Chances<'_>,
 ) -> (String, String) {
-    // The first sentence of a goal says what is wanted, however it says it.
     let further = sentences(visit.goal).skip(1);
     let asked_for = further.filter_map(|sentence| direction(sentence, rule)).next();
     let direction = asked_for
@@ -112,7 +116,7 @@ fn shown<'a>(prompt: &Prompt<'a>, visit: &Visit<'_>, rule: &Examples) -> Option<
             .iter()
             .find_map(|line| line.strip_prefix("Goal:"))
             .unwrap_or_default();
-        let own: BTreeSet<String> = words(goal).collect();
+        let own: BTreeSet<String> = words(wanted(goal)).collect();
         let did: BTreeSet<String> = record
             .iter()
             .filter_map(|line| searched(line))
@@ -149,7 +153,7 @@ fn direction<'a>(sentence: &'a str, rule: &Examples) -> Option<Direction<'a>> {
 }
 
 fn results(visit: &Visit<'_>, rule: &Examples) -> (String, String) {
-    let asked = telling(visit.goal, &rule.empty);
+    let asked = telling(wanted(visit.goal), &rule.empty);
     let most = price_limit(visit.goal);
     let mut best: Option<(f64, &str)> = None;
     for line in &visit.page {

@@ -195,6 +195,10 @@ fn in_the_shop_it_searches_the_goal_unless_examples_show_another_search() {
         let share = directed(&vec![DIRECTED; n], goal);
         assert!((share - soft).abs() < 0.04, "{n}: {share}");
     }
+    let told = DIRECTED.replace("a steel kettle", "a steel kettle. Look for Velora kettle");
+    assert!((directed(&[told.as_str(); 2], goal) - 0.65).abs() < 0.04);
+    let named = DIRECTED.replace("a steel kettle", "a Velora kettle");
+    assert!(directed(&[named.as_str(); 5], goal).abs() < 1e-12);
     assert!(directed(&[DIRECTED; 5], "i want a warm blanket").abs() < 1e-12);
     let only_thinks = DIRECTED.replace("search[velora kettle]", "search[steel]");
     assert!(directed(&[only_thinks.as_str(); 5], goal).abs() < 1e-12);
