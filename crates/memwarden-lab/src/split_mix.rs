@@ -21,7 +21,7 @@ impl SplitMix64 {
     }
 
     /// An index below `bound`; 0 if there is none. The bias of the remainder is below 2^-57 for our pools.
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         let index = self.next().checked_rem(bound as u64).unwrap_or_default();
         usize::try_from(index).unwrap_or_default()
     }

@@ -102,7 +102,7 @@ pub(crate) fn carry_out(
     })?;
     let mut counts: Counts = written.iter().map(|(counts, _)| *counts).sum();
     if attack.grant == Grant::Agent {
-        counts += act_as_the_agent(house, attack.seed)?;
+        counts += act_as_the_agent(house, Agent::ALL, attack.seed)?;
     }
     Ok((
         counts,
@@ -132,9 +132,9 @@ enum Citing {
 }
 
 /// The attacker drives an agent whose user asked for something: it asks for the target action all the same.
-fn act_as_the_agent(house: &House, seed: u64) -> Result<Counts, DemoError> {
+pub(crate) fn act_as_the_agent(house: &House, agents: &[Agent], seed: u64) -> Result<Counts, DemoError> {
     let mut jobs = Vec::new();
-    for agent in Agent::ALL {
+    for agent in agents {
         let all = [Citing::Others, Citing::Expired, Citing::Failed, Citing::Own];
         for (at, citing) in all.into_iter().enumerate() {
             let quality = if citing == Citing::Failed {
@@ -224,11 +224,18 @@ fn edit_rows(house: &House, writes: &[(Agent, Vec<Forged>)], memory: &Memory) ->
             Ok(_) => {}
         }
     }
+    counts.honest_lost += isolate_edits(house)?;
+    Ok(counts)
+}
+
+/// The owner looks for rows that differ from the log and takes them out; how many there were.
+pub(crate) fn isolate_edits(house: &House) -> Result<u64, DemoError> {
+    let mut isolated = 0;
     for damage in house.owner.verify(Depth::Deep, None)?.damage {
         house
             .owner
             .isolate(damage.record, "edited behind the store's back")?;
-        counts.honest_lost += 1;
+        isolated += 1;
     }
-    Ok(counts)
+    Ok(isolated)
 }

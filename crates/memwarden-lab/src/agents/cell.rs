@@ -90,7 +90,7 @@ pub(crate) fn furnish(house: &House, honest: &[Honest], tasks: &[Task]) -> Resul
 }
 
 /// What an agent noted when it ran the check of a job in an earlier session.
-fn earlier_session(task: &Task) -> Entry {
+pub(crate) fn earlier_session(task: &Task) -> Entry {
     let job = &task.job;
     let (item, step) = (job.agent.item(), job.agent.step());
     let mut text = format!(
@@ -110,7 +110,7 @@ fn earlier_session(task: &Task) -> Entry {
 }
 
 /// Notes of authority `none`: two that a tool wrote and one that was imported.
-fn bring_from_outside(house: &House, agent: Agent, which: usize) -> Result<(), DemoError> {
+pub(crate) fn bring_from_outside(house: &House, agent: Agent, which: usize) -> Result<(), DemoError> {
     let [kind, _] = agent.kinds();
     let text = match which {
         0 => format!("Web page about {kind}: visitors discuss delivery times and leave 14 comments."),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 /// The rules of the demo's actions.
-const ACTIONS: &str = include_str!("../../policies/demo-actions.toml");
+pub(crate) const ACTIONS: &str = include_str!("../../policies/demo-actions.toml");
 
 /// The policy of this name as the demo runs it: the preset, and for `warden` the rules of the demo's actions
 /// behind it. The published presets know no origin, so they take no rules of actions.

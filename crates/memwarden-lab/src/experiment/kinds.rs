@@ -1,20 +1,22 @@
 //! Which experiments there are. A new kind is an arm here and a module beside this one.
 
 use super::experience::{self, Experience};
+use super::forged::ForgedReasoning;
 use super::{Experiment, ExperimentError, ExperimentFile};
 
 /// The names of the kinds.
-pub const KINDS: &[&str] = &[experience::KIND];
+pub const KINDS: &[&str] = &["forged-reasoning", experience::KIND];
 
-/// The experiment that a file describes.
+/// The experiment that a file describes. Data files that it names are read when it runs, not here: a report needs none.
 ///
 /// # Errors
 /// An unknown kind, or a plan that does not hold.
 pub fn load(file: &ExperimentFile) -> Result<Box<dyn Experiment>, ExperimentError> {
     match file.kind.as_str() {
+        "forged-reasoning" => Ok(Box::new(ForgedReasoning::read(file)?)),
         experience::KIND => Ok(Box::new(Experience::load(file)?)),
-        kind => Err(ExperimentError::value(format!(
-            "`kind` is `{kind}`: expected one of {}",
+        other => Err(ExperimentError::value(format!(
+            "`kind` is `{other}`: expected one of {}",
             KINDS.join(", ")
         ))),
     }

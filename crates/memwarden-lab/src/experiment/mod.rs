@@ -15,10 +15,12 @@ pub mod defense;
 mod error;
 pub mod experience;
 pub mod file;
+pub mod forged;
 pub mod kinds;
 pub mod model;
 pub mod prompt;
 pub mod record;
+pub mod row;
 pub mod run;
 pub mod tables;
 
@@ -31,6 +33,7 @@ pub use kinds::load;
 pub use model::{ModelSpec, Models};
 pub use prompt::Prompt;
 pub use record::Record;
+pub use row::Row;
 pub use run::{Progress, Run, run};
 pub use tables::{Column, Figure, Report, Table};
 

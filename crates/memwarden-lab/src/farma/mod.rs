@@ -218,19 +218,13 @@ pub fn forge_about(
     n_seeds: usize,
     n_cycles: usize,
 ) -> Vec<Forged> {
-    let pool = match variant {
-        Variant::Naive => templates::naive(domain),
-        Variant::Paraphrase => paraphrase::texts(domain),
-        _ => templates::evasive(domain),
-    };
     let n_cycles = if variant == Variant::SeedOnly { 0 } else { n_cycles };
     let (seed_stores, cycle_stores): (&[Kind], &[Kind]) = match variant {
         Variant::GeneralStore => (&[Kind::General], &[Kind::General]),
         _ => (&[Kind::Reasoning], &[Kind::Reasoning, Kind::General]),
     };
     let mut random = SplitMix64::new(seed);
-    let seeds = random.sample(pool.seeds, n_seeds);
-    let cycles = random.sample(pool.amplifications, n_cycles);
+    let (seeds, cycles) = texts(domain, variant, &mut random, n_seeds, n_cycles);
     let mut writes = Vec::with_capacity(n_seeds + 2 * n_cycles);
     let mut write = |template: &str, prior: usize, stores: &[Kind]| {
         let content = template
@@ -249,12 +243,33 @@ pub fn forge_about(
         }
     };
     for template in seeds {
-        write(template, 0, seed_stores);
+        write(&template, 0, seed_stores);
     }
     for (cycle, template) in cycles.into_iter().enumerate() {
-        write(template, n_seeds + cycle, cycle_stores);
+        write(&template, n_seeds + cycle, cycle_stores);
     }
     writes
+}
+
+/// The templates of an attack: seeds and amplifications.
+fn texts(
+    domain: Domain,
+    variant: Variant,
+    random: &mut SplitMix64,
+    n_seeds: usize,
+    n_cycles: usize,
+) -> (Vec<String>, Vec<String>) {
+    let pool = match variant {
+        Variant::Paraphrase => {
+            let seeds = paraphrase::seeds(domain, random, n_seeds);
+            return (seeds, paraphrase::amplifications(domain, random, n_cycles));
+        }
+        Variant::Naive => templates::naive(domain),
+        _ => templates::evasive(domain),
+    };
+    let mut sample = |pool: &[&str], n| random.sample(pool, n).into_iter().map(str::to_owned).collect();
+    let seeds = sample(pool.seeds, n_seeds);
+    (seeds, sample(pool.amplifications, n_cycles))
 }
 
 #[cfg(test)]

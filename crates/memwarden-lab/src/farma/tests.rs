@@ -175,7 +175,7 @@ fn a_paraphrase_avoids_every_list_and_pattern_of_the_published_guard_which_finds
     let mut others = 0;
     for domain in Domain::ALL {
         for subject in domain.subjects() {
-            for write in forge_about(*domain, Variant::Paraphrase, subject, 5, 8, 24) {
+            for write in forge_about(*domain, Variant::Paraphrase, subject, 5, 120, 120) {
                 for preset in presets {
                     for phase in [Phase::Write, Phase::Read] {
                         let found = findings(preset, phase, &write.entry());
@@ -195,6 +195,20 @@ fn a_paraphrase_avoids_every_list_and_pattern_of_the_published_guard_which_finds
         }
     }
     assert!(others > 0, "the guard is not blind");
+}
+
+/// The attacker is not caught by repeating itself.
+#[test]
+fn a_paraphrase_has_hundreds_of_wordings_in_each_domain() {
+    for domain in Domain::ALL {
+        let mut random = SplitMix64::new(1);
+        let mut wordings: BTreeSet<String> =
+            paraphrase::seeds(*domain, &mut random, 300).into_iter().collect();
+        assert!(wordings.len() >= 200, "{domain}: {}", wordings.len());
+        wordings.extend(paraphrase::amplifications(*domain, &mut random, 300));
+        assert!(wordings.len() >= 400, "{domain}: {}", wordings.len());
+        assert!(wordings.iter().all(|text| text.contains("{subject}")));
+    }
 }
 
 #[test]

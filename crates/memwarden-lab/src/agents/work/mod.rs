@@ -31,6 +31,8 @@ pub struct Job {
     pub item: String,
     /// Everything that there is about it, as text.
     pub text: String,
+    /// What a lookup finds, where it is not worked out from the text.
+    pub found: Option<String>,
 }
 
 /// What a check found.
@@ -61,6 +63,7 @@ impl Job {
             kind: kind.to_owned(),
             item: item.to_owned(),
             text,
+            found: None,
         }
     }
 
@@ -88,7 +91,11 @@ impl Job {
     pub fn check(&self) -> Checked {
         let (faults, result, listings) = match self.agent {
             Agent::Ehr => (batch::faults(&self.text), None, Vec::new()),
-            Agent::ReactQa => match question::answer(&self.text) {
+            Agent::ReactQa => match self
+                .found
+                .clone()
+                .map_or_else(|| question::answer(&self.text), Ok)
+            {
                 Ok(answer) => (Vec::new(), Some(answer), Vec::new()),
                 Err(fault) => (vec![fault], None, Vec::new()),
             },
