@@ -30,7 +30,7 @@ pub struct Goal {
 impl Goal {
     /// The goal of a user who would be happy with `product`.
     #[must_use]
-    pub fn about(product: &Product, random: &mut SplitMix64) -> Self {
+    pub(crate) fn about(product: &Product, random: &mut SplitMix64) -> Self {
         let brand = random
             .next()
             .is_multiple_of(NAMES_A_BRAND)

@@ -45,15 +45,18 @@ impl Minja {
     fn indications(&self) -> Vec<String> {
         let lesson = format!("{}.", self.aim.lesson(None));
         let steps = match &self.aim {
-            Aim::Shift { word } => vec![
-                format!("{}: {KEY}.", capital(word)),
-                format!("{}: A becomes E, B becomes F.", capital(word)),
-                format!("{}: A becomes E.", capital(word)),
-                format!("{}.", capital(word)),
-            ],
+            Aim::Shift { word } => {
+                let word = capital(word);
+                vec![
+                    format!("{word}: {KEY}."),
+                    format!("{word}: the letters move four places on."),
+                    format!("{word}: four places on."),
+                    format!("{word}."),
+                ]
+            }
             Aim::Redirect { word, brand } => vec![
                 format!("Better look for {brand} {word}."),
-                format!("Look for {brand}."),
+                format!("Look for {brand} {word}."),
                 format!("{brand}."),
             ],
         };

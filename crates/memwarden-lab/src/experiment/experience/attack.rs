@@ -6,8 +6,7 @@ use super::plan::{Attack, Plan};
 use super::tasks::Tasks;
 use crate::experiment::ExperimentError;
 use crate::tracks::{
-    Document, Fluency, Ground, Learner as _, Minja, Reading, Scored, Trigger, Unigrams, candidates, forged,
-    triggered,
+    Document, Fluency, Ground, Minja, Reading, Scored, Trigger, Unigrams, candidates, forged, triggered,
 };
 use memwarden::RecordId;
 use memwarden_core::model::LabelError;

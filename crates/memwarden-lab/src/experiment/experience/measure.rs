@@ -10,7 +10,7 @@ use super::tasks::Tasks;
 use crate::experiment::defense::{self, condition};
 use crate::experiment::model::ModelSpec;
 use crate::experiment::{ExperimentError, Models};
-use crate::tracks::{Around, Ask, Bank, Learner as _, Open, Reading, SHOP_ACTIONS, triggered};
+use crate::tracks::{Around, Ask, Bank, Open, Reading, SHOP_ACTIONS, triggered};
 use memwarden::model::{Knowledge, Meter, Metered, Prices};
 use memwarden::{built_in_encoder, encoder_from};
 use memwarden_core::encode::Encode;

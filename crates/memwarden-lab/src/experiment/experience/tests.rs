@@ -44,7 +44,11 @@ fn minja_gets_in_by_asking_and_its_victims_follow() {
             cell.id
         );
         assert_eq!(victims.trials, 8);
-        assert!(victims.harmed > 0 && victims.clean_output < victims.output, "{}: {victims:?}", cell.id);
+        assert!(
+            victims.harmed > 0 && victims.clean_output < victims.output,
+            "{}: {victims:?}",
+            cell.id
+        );
         assert_eq!((others.tasks, others.denied), (4, 0));
     }
 }
@@ -200,13 +204,22 @@ fn the_same_configuration_gives_the_same_result_and_the_report_says_whether_ther
     assert_eq!(records, run());
     let report = experience.report(&records).unwrap();
     let table = &report.tables[0];
-    let at = |name: &str| table.columns.iter().position(|column| column.name == name).unwrap();
+    let at = |name: &str| {
+        table
+            .columns
+            .iter()
+            .position(|column| column.name == name)
+            .unwrap()
+    };
     assert_eq!((table.rows.len(), table.columns.len()), (2, 21));
     let undefended = table.rows[0][at("asr")].as_f64().unwrap();
     let power = if undefended >= 0.5 { "yes" } else { "no power" };
     for row in &table.rows {
         assert_eq!(row.len(), 21);
-        assert_eq!((row[at("power")].as_str(), row[at("simulated")].as_bool()), (Some(power), Some(true)));
+        assert_eq!(
+            (row[at("power")].as_str(), row[at("simulated")].as_bool()),
+            (Some(power), Some(true))
+        );
     }
     assert!(
         report.tables[1]
