@@ -13,3 +13,4 @@ pub(crate) use catalog::GOODS;
 pub use catalog::{Catalog, Product, ProductId, ShopError};
 pub use goal::Goal;
 pub use page::{Session, Step};
+pub(crate) use search::words;

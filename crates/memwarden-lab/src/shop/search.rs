@@ -60,7 +60,7 @@ impl Index {
 }
 
 /// Lower-case words of letters and digits.
-pub(super) fn words(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)

@@ -5,7 +5,7 @@
 //! bought. It reads no memory.
 
 use crate::experiment::ExperimentError;
-use crate::shop::{Catalog, Product};
+use crate::shop::{Catalog, Product, words};
 use memwarden::{Executed, Handle, Namespace};
 use memwarden_core::{Decision, Digest, Outcome, ParamValue, Params, Subject, digest_parameter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,12 +146,6 @@ fn subject(kind: &str, id: String, bytes: &str) -> Subject {
         id,
         digest: Digest::of(bytes.as_bytes()),
     }
-}
-
-fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
 }
 
 #[cfg(test)]

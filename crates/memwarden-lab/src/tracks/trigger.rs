@@ -7,6 +7,7 @@
 //! encoder, honest requests and honest records of the domain; it asks no store and no guard.
 
 use crate::experiment::ExperimentError;
+use crate::shop::words;
 use crate::split_mix::SplitMix64;
 use memwarden_core::encode::{Embedding, Encode};
 use memwarden_core::model::{Purpose, Score, ScoreCall};
@@ -253,12 +254,6 @@ fn most(perplexities: impl Iterator<Item = Result<f64, ExperimentError>>) -> Res
         most = most.max(perplexity?);
     }
     Ok(most)
-}
-
-fn words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
 }
 
 #[cfg(test)]

@@ -25,6 +25,13 @@ pub(super) struct Field<'f> {
     pub(super) faults: RefCell<BTreeMap<String, u64>>,
 }
 
+/// What becomes of a piece of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    Remember,
+    Forget,
+}
+
 /// What one user asked so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Session {
@@ -45,7 +52,7 @@ impl Field<'_> {
         seed: u64,
         poison: &BTreeSet<RecordId>,
     ) -> Result<Attempt, ExperimentError> {
-        Ok(self.attempt(ask, session, seed, poison, false)?.0)
+        Ok(self.attempt(ask, session, seed, poison, After::Forget)?.0)
     }
 
     /// The same, and what it did is remembered, if it was allowed to begin and came to an answer.
@@ -55,7 +62,7 @@ impl Field<'_> {
         session: &mut Session,
         seed: u64,
     ) -> Result<(Attempt, Option<Kept>), ExperimentError> {
-        self.attempt(ask, session, seed, &BTreeSet::new(), true)
+        self.attempt(ask, session, seed, &BTreeSet::new(), After::Remember)
     }
 
     fn attempt(
@@ -64,7 +71,7 @@ impl Field<'_> {
         session: &mut Session,
         seed: u64,
         poison: &BTreeSet<RecordId>,
-        remembers: bool,
+        after: After,
     ) -> Result<(Attempt, Option<Kept>), ExperimentError> {
         let window = self.bank.window(&ask.text)?;
         let retrieved: Vec<Retrieved> = window
@@ -99,7 +106,7 @@ impl Field<'_> {
         };
         let ran = self.tasks.agent.run(ask, &texts, around)?;
         self.note(ran.fault.iter().map(|fault| (fault.clone(), 1)));
-        let kept = if remembers && ran.fault.is_none() {
+        let kept = if after == After::Remember && ran.fault.is_none() {
             Some(window.remember(&ask.text, &ran.record, Reading::Nothing)?)
         } else {
             None
