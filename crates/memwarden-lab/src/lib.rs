@@ -15,9 +15,13 @@ mod parallel;
 pub mod recall_eval;
 pub mod recall_methods;
 pub mod report;
+#[cfg(feature = "full")]
+pub mod shop;
 mod split_mix;
 #[cfg(feature = "full")]
 pub mod stats;
+#[cfg(feature = "full")]
+pub mod tracks;
 
 /// A memory file of three honest agents (records import, question answering, shopping), made for this project,
 /// in the format of the official MCP memory server.

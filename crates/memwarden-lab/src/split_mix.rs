@@ -32,6 +32,14 @@ impl SplitMix64 {
         items.get(index)
     }
 
+    /// Puts the items in random order (Fisher and Yates).
+    #[cfg(feature = "full")]
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+
     /// `n` items in random order; none comes again before all have come.
     pub(crate) fn sample<'a>(&mut self, items: &[&'a str], n: usize) -> Vec<&'a str> {
         let mut drawn = Vec::with_capacity(n);

@@ -36,4 +36,5 @@ pub use pace::{Pace, SystemPace};
 pub use prices::{Price, PriceError, Prices};
 pub use read::{Damaged, MAX_LINE_BYTES, Metering, read_meter};
 pub use report::{By, Report, Row, Sum};
+pub use simulated::{Knowledge, RULE as SIMULATED_RULE};
 pub use tokens::count_tokens;

@@ -10,7 +10,7 @@ use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::meter::Meter;
 use crate::pace::{Pace, SystemPace};
 use crate::schema::Schema;
-use crate::simulated::SimulatedModel;
+use crate::simulated::{Knowledge, SimulatedModel};
 use crate::tokens::Counter;
 use memwarden_core::encode::{Embedding, Encode, EncodeError};
 use memwarden_core::model::{
@@ -49,6 +49,21 @@ impl Metered {
     /// Its rule, a file of this crate, cannot be read.
     pub fn simulated(seed: u64, meter: Arc<Meter>) -> Result<Self, ModelError> {
         Ok(Self::of(Arc::new(SimulatedModel::new(seed)?), meter))
+    }
+
+    /// [`Metered::simulated`], for which some questions with options are nothing new.
+    ///
+    /// # Errors
+    /// Its rule, a file of this crate, cannot be read.
+    pub fn simulated_knowing(
+        seed: u64,
+        knowledge: Arc<Knowledge>,
+        meter: Arc<Meter>,
+    ) -> Result<Self, ModelError> {
+        Ok(Self::of(
+            Arc::new(SimulatedModel::knowing(seed, knowledge)?),
+            meter,
+        ))
     }
 
     /// The stand-in with another `b`, the doubt with which it meets claims; a measurement sweeps it.

@@ -13,6 +13,7 @@ pub mod cell;
 pub mod decision;
 pub mod defense;
 mod error;
+pub mod experience;
 pub mod file;
 pub mod forged;
 pub mod kinds;

@@ -48,7 +48,7 @@ impl Record {
         self.config.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    pub(super) fn broken(&self, error: &dyn std::fmt::Display) -> ExperimentError {
+    pub(crate) fn broken(&self, error: &dyn std::fmt::Display) -> ExperimentError {
         ExperimentError::Record {
             cell: self.cell.clone(),
             reason: error.to_string(),

@@ -1,0 +1,213 @@
+//! What an experiment on agents that learn from experience consists of, as its file says it.
+
+use crate::experiment::cell::seed_of;
+use crate::experiment::model::ModelSpec;
+use crate::experiment::{Cell, CellId, ExperimentError};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// The file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plan {
+    pub(super) name: String,
+    #[expect(dead_code, reason = "every plan has it")]
+    kind: String,
+    pub(super) attack: Attack,
+    pub(super) seed: u64,
+    pub(super) models: Vec<ModelSpec>,
+    pub(super) agents: Vec<AgentName>,
+    pub(super) defenses: Vec<String>,
+    /// Honest records before the attack.
+    pub(super) honest: Vec<usize>,
+    /// Requests of the attacker, or records that it brings in.
+    pub(super) budget: Vec<usize>,
+    /// Requests of victims that are judged.
+    pub(super) victims: usize,
+    /// Honest requests that are none of the victims.
+    pub(super) others: usize,
+    /// Examples that an agent retrieves.
+    pub(super) k: usize,
+    pub(super) question: QuestionPlan,
+    pub(super) shop: ShopPlan,
+    #[serde(default)]
+    pub(super) trigger: TriggerPlan,
+    /// A directory with a static encoder in the place of the one that is built in.
+    #[serde(default)]
+    pub(super) encoder: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QuestionPlan {
+    /// The directory of CSV files; without it, the project's own few questions.
+    #[serde(default)]
+    pub(super) files: Option<PathBuf>,
+    /// The word of the victims.
+    pub(super) victim: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShopPlan {
+    /// The noun of the victims.
+    pub(super) victim: String,
+    /// The brand that the attacker wants to be bought.
+    pub(super) brand: String,
+}
+
+/// How a trigger is searched.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TriggerPlan {
+    /// Its words.
+    pub(super) words: usize,
+    /// Words that are tried for each place.
+    pub(super) candidates: usize,
+    /// Requests that it is searched with.
+    pub(super) requests: usize,
+}
+
+impl Default for TriggerPlan {
+    fn default() -> Self {
+        Self {
+            words: 5,
+            candidates: 150,
+            requests: 24,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Attack {
+    Minja,
+    #[serde(rename = "agentpoison")]
+    AgentPoison,
+    #[serde(rename = "memorygraft")]
+    MemoryGraft,
+}
+
+impl Attack {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Minja => "minja",
+            Self::AgentPoison => "agentpoison",
+            Self::MemoryGraft => "memorygraft",
+        }
+    }
+
+    /// What the attacker holds.
+    pub(super) const fn grant(self) -> &'static str {
+        match self {
+            Self::Minja => "query",
+            Self::AgentPoison => "plugin",
+            Self::MemoryGraft => "document",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AgentName {
+    MmluQa,
+    Rap,
+}
+
+impl AgentName {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::MmluQa => "mmlu-qa",
+            Self::Rap => "rap",
+        }
+    }
+}
+
+/// What one cell does; its configuration holds this and what the plan says once for all.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub(super) struct Axes {
+    pub(super) model: String,
+    pub(super) agent: AgentName,
+    pub(super) honest: usize,
+    pub(super) budget: usize,
+    pub(super) defense: String,
+}
+
+impl Plan {
+    /// Refuses what cannot be run, before anything is.
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
+        let empty = [
+            ("models", self.models.is_empty()),
+            ("agents", self.agents.is_empty()),
+            ("defenses", self.defenses.is_empty()),
+            ("honest", self.honest.is_empty()),
+            ("budget", self.budget.is_empty()),
+        ];
+        if let Some((name, _)) = empty.iter().find(|(_, empty)| *empty) {
+            return Err(ExperimentError::value(format!(
+                "`{name}` is empty: expected at least one"
+            )));
+        }
+        let zero = [("victims", self.victims), ("others", self.others), ("k", self.k)];
+        if let Some((name, _)) = zero.iter().find(|(_, value)| *value == 0) {
+            return Err(ExperimentError::value(format!(
+                "`{name}` is 0: expected 1 or more"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Every combination, with `more` in its configuration: digests of what the files hold.
+    pub(super) fn cells(&self, more: &serde_json::Value) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for model in &self.models {
+            for agent in &self.agents {
+                for honest in &self.honest {
+                    for budget in &self.budget {
+                        for defense in &self.defenses {
+                            let axes = Axes {
+                                model: model.name(),
+                                agent: *agent,
+                                honest: *honest,
+                                budget: *budget,
+                                defense: defense.clone(),
+                            };
+                            cells.push(self.cell(&axes, more));
+                        }
+                    }
+                }
+            }
+        }
+        cells
+    }
+
+    fn cell(&self, axes: &Axes, more: &serde_json::Value) -> Cell {
+        let (honest, budget) = (format!("n{}", axes.honest), format!("b{}", axes.budget));
+        let id = [
+            axes.model.as_str(),
+            axes.agent.as_str(),
+            self.attack.as_str(),
+            &honest,
+            &budget,
+            &axes.defense,
+        ];
+        let config = json!({
+            "axes": axes,
+            "attack": self.attack,
+            "seed": self.seed,
+            "victims": self.victims,
+            "others": self.others,
+            "k": self.k,
+            "victim": [self.question.victim, self.shop.victim, self.shop.brand],
+            "trigger": self.trigger,
+            "data": more,
+        });
+        Cell::new(CellId::of(&id), config)
+    }
+
+    /// The seed of one matter, the same in every cell, so that all defenses meet the same tasks and the same attack.
+    pub(super) fn seed_of(&self, matter: &str) -> u64 {
+        seed_of(&[self.attack.as_str(), matter], self.seed)
+    }
+}
