@@ -58,7 +58,7 @@ mod built_in {
     fn add(global: &Global, models: &Models, name: &str, path: &Path) -> Result<Outcome, Failure> {
         let (known, checked) = models.add(name, path).map_err(|error| refused(&error))?;
         if global.json {
-            output::json(&with_check(fields(&known), &checked))?;
+            output::json(&with(fields(&known), "saw", &checked.saw))?;
             return Ok(Outcome::Clean);
         }
         output::line(&format!(
@@ -84,12 +84,8 @@ mod built_in {
             .collect();
         if global.json {
             let rows = checks.iter().map(|(model, checked)| match checked {
-                Ok(checked) => with_check(fields(model), checked),
-                Err(error) => {
-                    let mut row = fields(model);
-                    row["error"] = json!(error.to_string());
-                    row
-                }
+                Ok(checked) => with(fields(model), "saw", &checked.saw),
+                Err(error) => with(fields(model), "error", &error.to_string()),
             });
             output::json(&json!({"models": rows.collect::<Vec<Value>>()}))?;
         } else {
@@ -123,8 +119,10 @@ mod built_in {
         })
     }
 
-    fn with_check(mut row: Value, checked: &Checked) -> Value {
-        row["saw"] = json!(checked.saw);
+    fn with(mut row: Value, field: &str, text: &str) -> Value {
+        if let Some(row) = row.as_object_mut() {
+            row.insert(field.to_owned(), json!(text));
+        }
         row
     }
 

@@ -37,7 +37,7 @@ fn an_encoder_that_is_not_there_is_named_before_anything_is_written() {
         message.contains("is a model of kind entailment: expected an encoder"),
         "{message}"
     );
-    assert!(!store.run(&["recall", "tea"]).ended(0).contains("Tea is late."));
+    store.refused(&["recall", "tea"], 2, "no_namespace");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn vectors_of_another_encoder_are_never_compared() {
     let (warden, agent) = scene(&fixture);
     drop((agent, warden));
     let warden = fixture.open_with_vectors(Meanings("another"));
-    let told = |warden: &Warden| {
+    let told = |warden: &memwarden::Warden| {
         warden
             .warnings()
             .iter()
