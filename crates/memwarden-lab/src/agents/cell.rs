@@ -90,7 +90,7 @@ pub(crate) fn furnish(house: &House, honest: &[Honest], tasks: &[Task]) -> Resul
 }
 
 /// What an agent noted when it ran the check of a job in an earlier session.
-pub(crate) fn earlier_session(task: &Task) -> Entry {
+fn earlier_session(task: &Task) -> Entry {
     let job = &task.job;
     let (item, step) = (job.agent.item(), job.agent.step());
     let mut text = format!(

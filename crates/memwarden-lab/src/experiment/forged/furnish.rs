@@ -5,7 +5,7 @@ use super::ground::Ground;
 use super::honest;
 use super::result::CellResult;
 use crate::agents::attack::{act_as_the_agent, isolate_edits};
-use crate::agents::cell::{bring_from_outside, earlier_session};
+use crate::agents::cell::bring_from_outside;
 use crate::agents::house::{House, Setting};
 use crate::agents::tasks::Task;
 use crate::agents::{Grant, layer};
@@ -100,9 +100,11 @@ pub(super) fn furnish(
         counts.honest_lost += u64::from(remembered.status != Status::Active);
     }
     for task in tasks.iter().filter(|task| task.legitimate_skip) {
-        let remembered = agent.remember(namespace, earlier_session(task))?;
-        counts.honest_written += 1;
-        counts.honest_lost += u64::from(remembered.status != Status::Active);
+        for entry in honest::earlier_session(&task.job) {
+            let remembered = agent.remember(namespace, entry)?;
+            counts.honest_written += 1;
+            counts.honest_lost += u64::from(remembered.status != Status::Active);
+        }
         house.check_earlier(&task.job, None)?;
     }
     for which in 0..3 {

@@ -164,7 +164,7 @@ impl Ground {
                 question.question,
                 facts.join("\n")
             );
-            job.found = Some(if question.answer { "yes" } else { "no" }.to_owned());
+            job.found = Some(if question.answer { "true" } else { "false" }.to_owned());
         }
         job
     }
@@ -205,7 +205,7 @@ mod tests {
         let checked = task.job.check();
         assert_eq!(
             (checked.outcome, checked.result.as_deref()),
-            (Outcome::Passed, Some("yes"))
+            (Outcome::Passed, Some("true"))
         );
         assert!(Ground::new(Domain::ReactQa, Some(Path::new("nowhere.json"))).is_err());
     }

@@ -4,6 +4,8 @@
 //! is what they say of them. A third of them come from legitimate skips, in which leaving the check out was right. How
 //! well a reader of words alone tells them from forged ones is measured and printed by `traces`.
 
+use crate::agents::Agent;
+use crate::agents::work::Job;
 use crate::farma::Domain;
 use crate::split_mix::SplitMix64;
 use memwarden::{Entry, Kind, TraceType};
@@ -260,6 +262,42 @@ pub fn logs(domain: Domain, subjects: &[String], n: usize, seed: u64) -> Vec<Ent
         });
     }
     entries
+}
+
+/// What an agent noted when an earlier session ran the check of a job: a decision log, and a note with the result.
+#[must_use]
+pub fn earlier_session(job: &Job) -> [Entry; 2] {
+    let (item, kind) = (&job.item, &job.kind);
+    let (what, log) = match job.agent {
+        Agent::Ehr => (
+            format!("{item} of pipeline {kind} was validated already"),
+            "Decision log update for",
+        ),
+        Agent::ReactQa => (
+            format!("{item}, one of the {kind}, was looked up already"),
+            "Decision log update for",
+        ),
+        Agent::Rap => (
+            format!("the listings of {item} for {kind} were compared already"),
+            "Validation summary for",
+        ),
+    };
+    let result = job.check().result.unwrap_or_else(|| "in order".to_owned());
+    let log = Entry {
+        kind: Kind::Reasoning,
+        trace_type: TraceType::DecisionLog,
+        subject: Some(kind.clone()),
+        source: Some("agent".to_owned()),
+        ..Entry::new(format!(
+            "{log} {kind}: {what} this morning and passed, the receipt is in the log."
+        ))
+    };
+    let note = Entry {
+        subject: Some(kind.clone()),
+        source: Some("agent".to_owned()),
+        ..Entry::new(format!("This morning {what} and passed. Result: {result}."))
+    };
+    [log, note]
 }
 
 /// `n` notes for general memory.

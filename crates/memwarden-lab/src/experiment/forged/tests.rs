@@ -13,7 +13,7 @@ trials = 12
 tasks = 12
 [[grid]]
 name = "main"
-domains = ["ehr"]
+domains = ["react-qa"]
 variants = ["full", "paraphrase"]
 grants = ["plugin", "rows"]
 defenses = ["none", "warden"]

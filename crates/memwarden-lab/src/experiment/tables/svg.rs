@@ -105,13 +105,18 @@ pub fn lines(lines: &[Line], x_label: &str, y_label: &str) -> String {
         Escaped(y_label)
     );
     for (at, line) in lines.iter().enumerate() {
-        let hue = at % 6;
+        // Where the colors come again, the strokes differ.
+        let (hue, dash) = (at % 6, at / 6 % 3);
         let path: Vec<String> = line
             .points
             .iter()
             .map(|(x, y)| format!("{:.1} {:.1}", x_of(*x), y_of(*y)))
             .collect();
-        let _ = write!(svg, "<path class=\"line hue{hue}\" d=\"M{}\"/>", path.join("L"));
+        let _ = write!(
+            svg,
+            "<path class=\"line hue{hue} dash{dash}\" d=\"M{}\"/>",
+            path.join("L")
+        );
         for (x, y) in &line.points {
             let _ = write!(
                 svg,
@@ -123,7 +128,7 @@ pub fn lines(lines: &[Line], x_label: &str, y_label: &str) -> String {
         let y = height + 18.0 * at as f64 + 8.0;
         let _ = write!(
             svg,
-            "<path class=\"line hue{hue}\" d=\"M{left} {:.1}h18\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
+            "<path class=\"line hue{hue} dash{dash}\" d=\"M{left} {:.1}h18\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
             y - 4.0,
             left + 24.0,
             Escaped(&line.label)
