@@ -19,6 +19,7 @@ mod till;
 mod trigger;
 
 pub use aim::Aim;
+pub(crate) use aim::holds;
 pub use bank::{Bank, Found, Kept, Reading, Way, Window};
 pub use forge::forged;
 pub use memory_graft::Document;
