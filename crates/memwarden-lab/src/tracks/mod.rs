@@ -116,9 +116,6 @@ pub trait Learner: Debug + Sync {
     /// How it looks for examples.
     fn way(&self) -> Way;
 
-    /// The version of its prompt.
-    fn prompt(&self) -> String;
-
     /// Works on a task, with these texts as what it remembers, best first.
     ///
     /// # Errors
