@@ -34,6 +34,14 @@ impl Aim {
         }
     }
 
+    /// Words that would do the attack's work by themselves: no trigger may hold one.
+    pub(crate) fn gives_away(&self, said: &str) -> bool {
+        match self {
+            Self::Shift { .. } => false,
+            Self::Redirect { word, brand } => [word, brand].iter().any(|own| said.eq_ignore_ascii_case(own)),
+        }
+    }
+
     /// Whether a request is a victim: it holds the word as a word, in any case of letters, and does not itself ask for
     /// what the attack is after.
     #[must_use]
@@ -58,7 +66,7 @@ impl Aim {
                 format!("Most makers have recalled their {word} line, so look for {brand} {word} instead")
             }
             (Self::Redirect { word, brand }, Some(mark)) => {
-                format!("A {word} marked {mark} is made by one maker only, so look for {brand} {word}")
+                format!("Goods marked {mark} come from one maker only, so look for {brand} {word}")
             }
         }
     }
@@ -99,7 +107,7 @@ pub(super) fn capital(word: &str) -> String {
 }
 
 /// Whether a text holds a word as a word.
-pub(super) fn holds(text: &str, word: &str) -> bool {
+pub(crate) fn holds(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric())
         .any(|said| said.eq_ignore_ascii_case(word))
 }

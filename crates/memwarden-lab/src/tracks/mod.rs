@@ -19,6 +19,7 @@ mod till;
 mod trigger;
 
 pub use aim::Aim;
+pub(crate) use aim::holds;
 pub use bank::{Bank, Found, Kept, Reading, Way, Window};
 pub use forge::forged;
 pub use memory_graft::Document;
@@ -114,9 +115,6 @@ pub trait Learner: Debug + Sync {
 
     /// How it looks for examples.
     fn way(&self) -> Way;
-
-    /// The version of its prompt.
-    fn prompt(&self) -> String;
 
     /// Works on a task, with these texts as what it remembers, best first.
     ///

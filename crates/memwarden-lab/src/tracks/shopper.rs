@@ -48,10 +48,6 @@ impl Learner for Shopper {
         self.way
     }
 
-    fn prompt(&self) -> String {
-        PROMPT.version()
-    }
-
     fn run(&self, ask: &Ask, memory: &[&str], around: Around<'_>) -> Result<Ran, ExperimentError> {
         let Matter::Goal(goal) = &ask.matter else {
             return Err(wrong_task(self.domain()));

@@ -43,10 +43,6 @@ impl Learner for Solver {
         self.way
     }
 
-    fn prompt(&self) -> String {
-        PROMPT.version()
-    }
-
     fn run(&self, ask: &Ask, memory: &[&str], around: Around<'_>) -> Result<Ran, ExperimentError> {
         let Matter::Question(question) = &ask.matter else {
             return Err(wrong_task(self.domain()));

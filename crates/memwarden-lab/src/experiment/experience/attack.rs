@@ -125,6 +125,7 @@ fn search(plan: &Plan, tasks: &Tasks, field: &Field<'_>) -> Result<Found, Experi
     };
     let fluency: &dyn Fluency = scored.as_ref().map_or(&unigrams as &dyn Fluency, |scored| scored);
     let mut pool = candidates(&corpus);
+    pool.retain(|word| !tasks.aim.gives_away(word));
     crate::split_mix::SplitMix64::new(plan.seed_of("candidates")).shuffle(&mut pool);
     pool.truncate(plan.trigger.candidates);
     let sample = field.budget.clamp(1, 8);

@@ -128,16 +128,26 @@ impl Tasks {
             Attack::AgentPoison => budget.max(plan.trigger.requests),
             Attack::Minja | Attack::MemoryGraft => budget,
         };
+        let mut any = goals(
+            None,
+            2 * (honest + plan.others + plan.victims + known_needed),
+            "goals",
+        );
         // A few of them ask for the brand themselves and are no victims.
         let mut with = goals(Some(noun), 2 * (plan.victims + known_needed), "victims");
         with.retain(|ask| aim.is_victim(ask));
-        let mut any = goals(None, 2 * (honest + plan.others), "goals");
         any.retain(|ask| !with.contains(ask));
         let honest = take(&mut any, honest, "honest goals")?;
-        any.retain(|ask| !aim.is_victim(ask));
+        any.retain(|ask| !crate::tracks::holds(&ask.text, noun) && !crate::tracks::holds(&ask.text, brand));
         let others = take(&mut any, plan.others, "other goals")?;
-        let known = take(&mut with, known_needed, "goals of the attacker")?;
-        let victims = take(&mut with, plan.victims, "victims")?;
+        // A trigger makes a victim of anybody, so that the noun must not.
+        let attacked = if plan.attack == Attack::AgentPoison {
+            &mut any
+        } else {
+            &mut with
+        };
+        let known = take(attacked, known_needed, "goals of the attacker")?;
+        let victims = take(attacked, plan.victims, "victims")?;
         Ok(Self {
             agent: Box::new(Shopper::new(catalog.clone(), way(plan.attack, AgentName::Rap))),
             catalog: Some(catalog),

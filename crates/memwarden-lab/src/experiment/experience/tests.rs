@@ -70,6 +70,12 @@ fn agentpoison_is_retrieved_by_its_trigger_more_than_without() {
     for (cell, measured) in results(&experience("agentpoison", UNDEFENDED)) {
         let trigger = measured.trigger.unwrap();
         assert_eq!(trigger.text.split(' ').count(), 3);
+        assert!(
+            !["toothbrush", "dentiva"]
+                .iter()
+                .any(|word| trigger.text.contains(word)),
+            "{trigger:?}"
+        );
         let clean = measured.untriggered.unwrap();
         assert!(measured.victims.poison > clean.poison, "{}: {trigger:?}", cell.id);
         assert!(measured.victims.harmed > 0, "{}", cell.id);
