@@ -3,10 +3,15 @@
 //! No panic, no overflow, no endless loop, no raw control character in a report, and nothing that is imported without
 //! having passed the checks of an entry.
 
+use memwarden::core::model::{Chat as _, ChatCall, Message, Purpose, Score as _, ScoreCall};
 use memwarden::guard::preset;
+use memwarden::model::{Gguf, LanguageModel, Meter, Metered, Prices};
 use memwarden_cli::formats;
 use memwarden_core::Limits;
 use rusqlite::Connection;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
 
 /// The whole way of a file through `import` and `scan`.
 pub fn file(name: &str, bytes: &[u8]) {
@@ -49,6 +54,24 @@ pub fn langgraph_value(bytes: &[u8]) {
     }
     let image = database.serialize("main").expect("the database is written");
     file("checkpoints.sqlite", &image);
+}
+
+/// A language model: read and asked, or refused with a message.
+pub fn gguf(bytes: &[u8]) {
+    let file = Gguf::parse(Path::new("model.gguf"), bytes.to_vec());
+    let model = match file.and_then(LanguageModel::from_gguf) {
+        Ok(model) => Metered::local(model, Arc::new(Meter::in_memory(Prices::default()))),
+        Err(error) => {
+            assert!(!error.to_string().contains(char::is_control));
+            return;
+        }
+    };
+    let purpose: Purpose = "fuzz".parse().expect("it is a name");
+    let scored = model.score(&[ScoreCall::new(&purpose, "the", " memory")]).remove(0);
+    assert!(scored.is_err() || scored.is_ok_and(|scored| scored.log_probability() <= 0.0));
+    let messages = [Message::user("the memory")];
+    let call = ChatCall::new(&purpose, &messages, NonZeroU32::MIN);
+    let _ = model.chat(&[call]);
 }
 
 /// A baseline file.

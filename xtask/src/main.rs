@@ -11,6 +11,8 @@ mod distill;
 mod eval;
 mod hammer;
 mod instructions;
+#[cfg(feature = "models")]
+mod probe;
 mod protocol;
 mod random;
 mod scratch;
@@ -62,6 +64,9 @@ enum Command {
     Eval(eval::Arguments),
     /// Run complaints of users and our own cases through a store under the default preset
     Cases(cases::Arguments),
+    /// Ask a language model of this machine how often it follows a line of memory; needs `--features models`
+    #[cfg(feature = "models")]
+    Probe(probe::Arguments),
     /// The process that `crash` kills
     #[command(hide = true)]
     CrashWorker(crash::WorkerArguments),
@@ -86,6 +91,8 @@ fn main() -> ExitCode {
         Command::Distill(arguments) => distill::run(&arguments),
         Command::Eval(arguments) => eval::run(&arguments),
         Command::Cases(arguments) => cases::run(&arguments),
+        #[cfg(feature = "models")]
+        Command::Probe(arguments) => probe::run(&arguments),
         Command::CrashWorker(arguments) => crash::work(&arguments),
         Command::HammerWorker(arguments) => hammer::work(&arguments),
         Command::RecallWorker(arguments) => bench::work(&arguments),

@@ -169,6 +169,8 @@ pub enum Command {
     },
     /// Stand between programs and a model's endpoint and meter every call by its purpose
     Proxy(ProxyArgs),
+    /// Answer as an OpenAI-compatible endpoint with a language model of this machine
+    ServeModel(ServeModelArgs),
     /// What model calls cost, by what they were for
     #[command(subcommand)]
     Meter(MeterCommand),
@@ -200,6 +202,20 @@ pub struct ProxyArgs {
     /// What a call counts as that names no purpose [default: it is refused]
     #[arg(long, value_name = "NAME")]
     pub default_purpose: Option<Purpose>,
+}
+
+/// Which model, and where to listen.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints its address as its first line, and then serves /v1/chat/completions and /v1/models until SIGINT or SIGTERM. It asks
+for no key. `memwarden proxy --upstream ADDRESS` before it meters who asks what.")]
+pub struct ServeModelArgs {
+    /// Language model: GGUF, architecture llama, byte-level tokenizer
+    #[arg(value_name = "FILE.gguf")]
+    pub file: PathBuf,
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
 }
 
 /// What to scan, under which policy, and how to report it.

@@ -11,6 +11,7 @@
 mod backend;
 mod call;
 mod cassette;
+mod choice;
 mod endpoint;
 #[cfg(feature = "local")]
 mod local;
@@ -27,6 +28,7 @@ mod tokens;
 
 pub use call::{Call, Cost, Outcome, Served};
 pub use cassette::CassetteError;
+pub use choice::{Asked, Choice, choose};
 pub use endpoint::{ApiKey, Delivery, EndpointConfig, JsonMode, KeyError};
 #[cfg(feature = "local")]
 pub use local::{FileError, Gguf, LanguageModel, MAX_GGUF_BYTES, read_header};

@@ -13,6 +13,7 @@ mod owner;
 mod policy;
 mod proxy;
 mod quarantine;
+mod serve_model;
 mod witness;
 
 use crate::args::{Cli, Command};
@@ -64,6 +65,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Outcome, Failure> {
         Command::Cost(args) => cost::run(global, args),
         Command::Lab(command) => lab::run(global, command),
         Command::Proxy(args) => proxy::run(global, args),
+        Command::ServeModel(args) => serve_model::run(global, args),
         Command::Meter(command) => meter::run(global, command),
         Command::Rpc => rpc::run(global, Role::Agent),
         Command::Completions { shell } => {

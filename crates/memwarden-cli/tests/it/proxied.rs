@@ -1,4 +1,5 @@
-//! `memwarden proxy` before it serves; what it serves is tested by its own crate and by `tests/openai/run`.
+//! `memwarden proxy` and `memwarden serve-model` before they serve; what they serve is tested by their own crate, by
+//! `tests/openai/run` and by `tests/models/run`.
 
 use crate::fixture::Store;
 
@@ -37,4 +38,25 @@ fn bad_input_is_named_before_a_port_is_taken() {
     }
     let message = store.refused(&["proxy", "--upstream", right, "--prices", &missing], 2, "file");
     assert!(message.contains("nowhere.toml"), "{message}");
+}
+
+#[test]
+#[cfg(not(all(feature = "server", feature = "models")))]
+fn a_build_without_models_says_how_to_get_one() {
+    let message = Store::unmade().refused(&["serve-model", "m.gguf"], 2, "bad_input");
+    assert!(message.contains("--features server,models"), "{message}");
+}
+
+#[test]
+#[cfg(all(feature = "server", feature = "models"))]
+fn a_model_that_cannot_be_served_is_named() {
+    let store = Store::unmade();
+    let missing = store.refused(&["serve-model", &store.at("nowhere.gguf")], 2, "file");
+    assert!(missing.contains("nowhere.gguf"), "{missing}");
+    let other = store.write("model.gguf", "PK and so on");
+    let message = store.refused(&["serve-model", &other], 2, "bad_input");
+    assert!(
+        message.contains("model.gguf") && message.contains("GGUF"),
+        "{message}"
+    );
 }

@@ -295,7 +295,7 @@ impl Gguf {
     pub(crate) fn lies(&self, what: &str, reason: &str) -> FileError {
         FileError::Lies {
             path: self.path.clone(),
-            what: format!("`{what}`"),
+            what: format!("`{}`", shown(what)),
             reason: reason.to_owned(),
         }
     }
@@ -377,7 +377,7 @@ fn tensors(
         if end > size {
             return Err(FileError::Truncated {
                 path: reader.path.to_owned(),
-                what: format!("the tensor `{name}`"),
+                what: format!("the tensor `{}`", shown(&name)),
                 end,
                 size,
             });
@@ -411,7 +411,7 @@ impl<'a> Reader<'a> {
             .and_then(|to| self.bytes.get(self.at..to));
         let taken = taken.ok_or_else(|| FileError::Truncated {
             path: self.path.to_owned(),
-            what: what.to_owned(),
+            what: shown(what),
             end,
             size: self.bytes.len() as u64,
         })?;
@@ -511,7 +511,7 @@ impl<'a> Reader<'a> {
     fn lies(&self, what: &str, reason: &str) -> FileError {
         FileError::Lies {
             path: self.path.to_owned(),
-            what: format!("`{what}`"),
+            what: format!("`{}`", shown(what)),
             reason: reason.to_owned(),
         }
     }
@@ -523,4 +523,12 @@ impl<'a> Reader<'a> {
             reason: reason.to_owned(),
         }
     }
+}
+
+/// Text of a file within an error: short, and nothing that moves a cursor.
+pub(super) fn shown(text: &str) -> String {
+    text.chars()
+        .filter(|letter| !letter.is_control())
+        .take(120)
+        .collect()
 }

@@ -4,7 +4,7 @@
 //! One call at a time goes through; the tensor library uses every core for it.
 
 use super::files::FileError;
-use super::gguf::Gguf;
+use super::gguf::{Gguf, shown};
 use super::grammar::Grammar;
 use super::llama::{BLOCK, Cache, Llama, Precision, Shape, Watch};
 use super::sampling::Sampler;
@@ -68,7 +68,7 @@ impl LanguageModel {
                     control("tokenizer.ggml.eos_token_id"),
                 );
                 let template = Template::new(file.text(TEMPLATE)?, first, last);
-                Some(template.map_err(|reason| file.lies(TEMPLATE, &reason))?)
+                Some(template.map_err(|reason| file.lies(TEMPLATE, &shown(&reason)))?)
             }
         };
         let name = file

@@ -4,7 +4,7 @@
 //! template may place those ([`Vocabulary::encode_template`]), so a stored text cannot end its own message.
 
 use super::files::FileError;
-use super::gguf::Gguf;
+use super::gguf::{Gguf, shown};
 use std::collections::{BTreeMap, HashMap};
 use tokenizers::models::bpe::{BPE, Vocab};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
@@ -254,13 +254,5 @@ fn alphabet() -> Vec<(u8, String)> {
             };
             (byte, char::from_u32(code).into_iter().collect())
         })
-        .collect()
-}
-
-/// Text of a file within an error: short, and nothing that moves a cursor.
-fn shown(text: &str) -> String {
-    text.chars()
-        .filter(|letter| !letter.is_control())
-        .take(80)
         .collect()
 }

@@ -545,3 +545,49 @@ fn what_is_wrong_with_a_file_is_named() {
     let missing = LanguageModel::open(Path::new("no/such.gguf")).unwrap_err();
     assert!(matches!(missing, FileError::Io { .. }));
 }
+
+fn small() -> Vec<u8> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read(root.join("fuzz/seeds/gguf/random.gguf")).unwrap()
+}
+
+/// Reads it and asks what it can be asked; whatever it is, that ends with an answer or an error.
+fn try_out(bytes: Vec<u8>) -> bool {
+    let model = match read(bytes) {
+        Ok(model) => Metered::local(model, meter()),
+        Err(error) => {
+            assert!(!error.to_string().contains(char::is_control), "{error:?}");
+            return false;
+        }
+    };
+    let purpose = purpose("answer");
+    let scored = model
+        .score(&[ScoreCall::new(&purpose, "the", " memory")])
+        .pop()
+        .unwrap();
+    if let Ok(scored) = &scored {
+        assert!(scored.log_probability() <= 0.0);
+    }
+    let messages = [Message::user("the memory")];
+    let _ = model.chat(&[ChatCall::new(&purpose, &messages, NonZeroU32::MIN)]);
+    scored.is_ok()
+}
+
+#[test]
+fn a_file_with_any_of_its_bytes_changed_is_run_or_refused_with_a_message() {
+    let whole = small();
+    assert!(try_out(whole.clone()));
+    // The header byte by byte; the numbers behind it here and there.
+    let header = whole.windows(6).rposition(|window| window == b"weight").unwrap() + 48;
+    let (mut ran, mut refused) = (0, 0);
+    for at in (0..header).chain((header..whole.len()).step_by(61)) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= [0x01, 0x80, 0xFF][at % 3];
+        if try_out(bytes) {
+            ran += 1;
+        } else {
+            refused += 1;
+        }
+    }
+    assert!(ran > 100 && refused > 100, "{ran} ran, {refused} were refused");
+}

@@ -19,7 +19,8 @@ mod endpoint;
 mod entailment;
 #[cfg(test)]
 mod fixture;
-#[cfg(all(test, feature = "local"))]
+#[cfg(feature = "local")]
+#[cfg(test)]
 mod llama;
 #[cfg(test)]
 mod meter_file;

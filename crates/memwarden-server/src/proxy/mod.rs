@@ -222,7 +222,7 @@ impl Proxy {
 
 /// Waits for the first signal that asks to end.
 #[cfg(unix)]
-fn signals() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+pub(crate) fn signals() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     Ok(async move {
@@ -235,7 +235,7 @@ fn signals() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
 
 /// Waits for Ctrl-C.
 #[cfg(not(unix))]
-fn signals() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+pub(crate) fn signals() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     Ok(async {
         let _ = tokio::signal::ctrl_c().await;
     })

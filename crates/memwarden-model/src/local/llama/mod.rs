@@ -11,7 +11,7 @@ mod weights;
 pub(super) use pass::{BLOCK, Cache, Watch};
 
 use super::files::FileError;
-use super::gguf::Gguf;
+use super::gguf::{Gguf, shown};
 use candle_core::Tensor;
 use ops::RmsNorm;
 
@@ -86,11 +86,7 @@ impl Shape {
         if found != Self::ARCHITECTURE {
             return Err(FileError::Architecture {
                 path: file.path().to_owned(),
-                found: found
-                    .chars()
-                    .filter(|letter| !letter.is_control())
-                    .take(80)
-                    .collect(),
+                found: shown(found),
                 expected: "`llama`",
             });
         }
