@@ -5,9 +5,7 @@
 //! no such JSON or names something else is an error with a name, counted, and never a decision.
 
 use super::ExperimentError;
-use memwarden_core::model::{
-    Chat, ChatCall, Message, ModelError, Purpose, ReplyShape, Score, ScoreCall, Speaker,
-};
+use memwarden_core::model::{Chat, ChatCall, Message, ModelError, Purpose, ReplyShape, Score, ScoreCall};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -112,23 +110,15 @@ pub fn parse(text: &str, options: &[&str]) -> Decision {
     }
 }
 
+/// The option that the model finds likeliest as its reply, by the mean over the reply's tokens. The reply is begun in
+/// the very form that the prompt asks for.
 fn forced_choice(score: &dyn Score, purpose: &Purpose, messages: &[Message], options: &[&str]) -> Decision {
-    let mut prefix = String::new();
-    for message in messages {
-        if message.speaker == Speaker::Assistant {
-            prefix.push_str("Answer: ");
-        }
-        prefix.push_str(&message.text);
-        prefix.push_str("\n\n");
-    }
-    prefix.push_str("Decision:");
-    let words: Vec<String> = options.iter().map(|option| format!(" {option}")).collect();
-    let calls: Vec<ScoreCall<'_>> = words
+    let replies: Vec<String> = options.iter().map(|option| format!("{option}\"}}")).collect();
+    let calls: Vec<ScoreCall<'_>> = replies
         .iter()
         .map(|continuation| ScoreCall {
-            purpose,
-            prefix: &prefix,
-            continuation,
+            conversation: messages,
+            ..ScoreCall::new(purpose, "{\"decision\": \"", continuation)
         })
         .collect();
     let mut best: Option<(usize, f64)> = None;

@@ -62,6 +62,9 @@ pub enum ExperimentError {
     /// A model failed where its failure cannot be counted.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// A model's files cannot be used.
+    #[error(transparent)]
+    Files(#[from] memwarden::ModelsError),
     /// An encoder failed.
     #[error(transparent)]
     Encode(#[from] EncodeError),

@@ -5,7 +5,7 @@ use memwarden::model::{ApiKey, By, EndpointConfig, KeyError, Meter, Metered, Pri
 use memwarden_core::model::{Chat, Score};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -87,14 +87,15 @@ impl ModelSpec {
     /// A model that cannot be had.
     pub fn open(&self, seed: u64, doubt: Option<f64>) -> Result<Models, ExperimentError> {
         let meter = Arc::new(Meter::in_memory(Prices::default()));
-        let chat = match (self, doubt) {
+        let model = Arc::new(match (self, doubt) {
             (Self::Simulated, Some(doubt)) => Metered::simulated_with_doubt(seed, doubt, Arc::clone(&meter))?,
             _ => self.metered(seed, &meter)?,
-        };
+        });
+        let weighs = matches!(self, Self::Local(_));
         Ok(Models {
             meter,
-            chat: Arc::new(chat),
-            score: None,
+            score: weighs.then(|| Arc::clone(&model) as Arc<dyn Score>),
+            chat: model,
             name: self.name(),
             simulated: self.is_simulated(),
         })
@@ -109,17 +110,25 @@ impl ModelSpec {
     pub fn metered(&self, seed: u64, meter: &Arc<Meter>) -> Result<Metered, ExperimentError> {
         match self {
             Self::Simulated => Ok(Metered::simulated(seed, Arc::clone(meter))?),
-            Self::Local(path) => Err(not_built(path)),
+            Self::Local(path) => local(path, meter),
             Self::Endpoint { url, model } => endpoint(url, model, meter),
         }
     }
 }
 
-fn not_built(path: &std::path::Path) -> ExperimentError {
-    ExperimentError::value(format!(
-        "`model` is `local:{}`: this build has no local models",
+#[cfg(feature = "models")]
+fn local(path: &Path, meter: &Arc<Meter>) -> Result<Metered, ExperimentError> {
+    let model = memwarden::model::LanguageModel::open(path)
+        .map_err(|error| ExperimentError::value(format!("`model` is `local:{}`: {error}", path.display())))?;
+    Ok(Metered::local(model, Arc::clone(meter)))
+}
+
+#[cfg(not(feature = "models"))]
+fn local(path: &Path, _: &Arc<Meter>) -> Result<Metered, ExperimentError> {
+    Err(ExperimentError::value(format!(
+        "`model` is `local:{}`: this build has no local models; build memwarden-cli with `--features full`",
         path.display()
-    ))
+    )))
 }
 
 /// Where an endpoint's key is looked for; one that wants none needs none.

@@ -75,11 +75,7 @@ impl Fluency for Scored<'_> {
     }
 
     fn perplexity(&self, text: &str) -> Result<f64, ExperimentError> {
-        let call = ScoreCall {
-            purpose: &self.purpose,
-            prefix: "",
-            continuation: text,
-        };
+        let call = ScoreCall::new(&self.purpose, "", text);
         let scored = self.model.score(&[call]).pop();
         let missing = || ExperimentError::Unexpected("the model weighed nothing".to_owned());
         scored.ok_or_else(missing)??.perplexity().ok_or_else(missing)

@@ -44,11 +44,7 @@ impl Defense for Perplexity {
         let calls: Vec<ScoreCall<'_>> = scene
             .retrieved
             .iter()
-            .map(|entry| ScoreCall {
-                purpose: &self.purpose,
-                prefix: "",
-                continuation: &entry.text,
-            })
+            .map(|entry| ScoreCall::new(&self.purpose, "", &entry.text))
             .collect();
         let mut sifted = Sifted::default();
         let mut weighed = Vec::new();
