@@ -55,16 +55,18 @@ fn a_build_without_models_says_how_to_get_one() {
 fn a_model_is_known_by_its_name_and_checked_where_it_lies() {
     let store = Store::unmade();
     let names = store.at("models");
-    let models = |arguments: &[&str]| [&["--models", &names, "models"], arguments].concat();
+    fn with<'a>(names: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+        [&["--models", names, "models"], arguments].concat()
+    }
     let (bert, deberta) = (tiny("bert"), tiny("deberta"));
     let made = store.at("mine");
     std::fs::create_dir(&made).unwrap();
     for file in ["config.json", "model.safetensors", "tokenizer.json"] {
         std::fs::copy(format!("{bert}/{file}"), format!("{made}/{file}")).unwrap();
     }
-    store.run(&models(&["add", "mine", &made])).ended(0);
-    store.run(&models(&["add", "judge", &deberta])).ended(0);
-    let list = store.run(&[&["--json"], models(&["list"]).as_slice()].concat());
+    store.run(&with(&names, &["add", "mine", &made])).ended(0);
+    store.run(&with(&names, &["add", "judge", &deberta])).ended(0);
+    let list = store.run(&[&["--json"], with(&names, &["list"]).as_slice()].concat());
     let list = list.json();
     let told: Vec<_> = list["models"]
         .as_array()
@@ -74,20 +76,20 @@ fn a_model_is_known_by_its_name_and_checked_where_it_lies() {
         .collect();
     assert_eq!(told, ["entailment", "sentence-encoder"]);
     assert_eq!(list["models"][1]["abilities"], serde_json::json!(["encode"]));
-    let check = store.run(&models(&["check"]));
+    let check = store.run(&with(&names, &["check"]));
     assert!(check.ended(0).contains("tiny random model"), "{}", check.out);
     // A name stands for one model, and for these files of it.
-    let message = store.refused(&models(&["add", "mine", &deberta]), 2, "bad_input");
+    let message = store.refused(&with(&names, &["add", "mine", &deberta]), 2, "bad_input");
     assert!(message.contains("`mine` is known already"), "{message}");
     let config = format!("{made}/config.json");
     let changed = std::fs::read_to_string(&config)
         .unwrap()
         .replace("1e-12", "1e-11");
     std::fs::write(&config, changed).unwrap();
-    let check = store.run(&models(&["check", "mine"]));
+    let check = store.run(&with(&names, &["check", "mine"]));
     assert!(check.ended(1).contains("have changed"), "{}", check.out);
     std::fs::remove_dir_all(&made).unwrap();
-    let check = store.run(&models(&["check", "mine"]));
+    let check = store.run(&with(&names, &["check", "mine"]));
     assert!(check.ended(1).contains("does not exist"), "{}", check.out);
 }
 

@@ -87,7 +87,7 @@ impl Serving {
         connection.message().unwrap()
     }
 
-    fn ask(&self, text: &str, more: Value) -> Message {
+    fn ask(&self, text: &str, more: &Value) -> Message {
         let mut body =
             json!({"model": "parrot", "messages": [{"role": "user", "content": text}], "max_tokens": 7});
         for (key, value) in more.as_object().unwrap() {
@@ -118,7 +118,7 @@ fn json(message: &Message) -> Value {
 fn a_reply_comes_with_its_reason_to_end_and_its_usage() {
     let serving = Serving::start();
     for (said, finish) in [("good morning", "stop"), ("long", "length")] {
-        let answer = serving.ask(said, json!({"user": "someone", "temperature": 0, "seed": -1}));
+        let answer = serving.ask(said, &json!({"user": "someone", "temperature": 0, "seed": -1}));
         assert_eq!(answer.status(), 200);
         let body = json(&answer);
         assert_eq!(body["object"], "chat.completion");
@@ -137,7 +137,7 @@ fn a_stream_holds_the_same_reply_in_pieces() {
     let serving = Serving::start();
     let answer = serving.ask(
         "a b\nc",
-        json!({"stream": true, "stream_options": {"include_usage": true}}),
+        &json!({"stream": true, "stream_options": {"include_usage": true}}),
     );
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     let events: Vec<&str> = answer
@@ -170,7 +170,7 @@ fn a_stream_holds_the_same_reply_in_pieces() {
             .iter()
             .all(|body| body["usage"].is_null())
     );
-    let without = serving.ask("a b", json!({"stream": true}));
+    let without = serving.ask("a b", &json!({"stream": true}));
     assert!(!without.text().contains("usage"));
 }
 
@@ -178,7 +178,7 @@ fn a_stream_holds_the_same_reply_in_pieces() {
 fn shape_and_log_probabilities_are_asked_of_the_model() {
     let serving = Serving::start();
     let format = json!({"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer"}}});
-    let body = json(&serving.ask("x", json!({"response_format": format, "logprobs": true})));
+    let body = json(&serving.ask("x", &json!({"response_format": format, "logprobs": true})));
     assert_eq!(
         body["choices"][0]["message"]["content"],
         r#"n {"type":"integer"}"#
@@ -186,7 +186,7 @@ fn shape_and_log_probabilities_are_asked_of_the_model() {
     assert_eq!(body["choices"][0]["logprobs"]["content"][0]["logprob"], -0.5);
     let parts = json!([{"role": "developer", "content": "be kind"},
         {"role": "user", "content": [{"type": "text", "text": "half "}, {"type": "text", "text": "and half"}]}]);
-    let body = json(&serving.ask("", json!({"messages": parts})));
+    let body = json(&serving.ask("", &json!({"messages": parts})));
     assert_eq!(body["choices"][0]["message"]["content"], "half and half");
     assert_eq!(body["usage"]["prompt_tokens"], 2);
 }
@@ -238,7 +238,7 @@ fn what_is_not_done_is_refused_and_not_ignored() {
             "feathers",
         ),
     ] {
-        let answer = serving.ask("x", more.clone());
+        let answer = serving.ask("x", &more);
         assert_eq!(
             (answer.status(), code_of(&answer).as_str()),
             (status, code),
@@ -255,7 +255,7 @@ fn what_is_not_done_is_refused_and_not_ignored() {
     // Nothing asked for is nothing refused.
     let usual =
         json!({"n": 1, "top_p": 1.0, "stop": null, "tools": [], "logit_bias": {}, "presence_penalty": 0});
-    assert_eq!(serving.ask("x", usual).status(), 200);
+    assert_eq!(serving.ask("x", &usual).status(), 200);
     let cut = serving.send("POST", "/v1/chat/completions", "{");
     assert_eq!((cut.status(), code_of(&cut).as_str()), (400, "bad_body"));
 }

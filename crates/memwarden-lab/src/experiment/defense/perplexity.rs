@@ -178,11 +178,7 @@ mod tests {
         let chances = WordChances::new(HONEST_MEMORY);
         let purpose = "defense:perplexity".parse().unwrap();
         let perplexity = |text: &str| {
-            let call = ScoreCall {
-                purpose: &purpose,
-                prefix: "",
-                continuation: text,
-            };
+            let call = ScoreCall::new(&purpose, "", text);
             let scored = chances.score(&[call]).remove(0).unwrap();
             scored.perplexity().unwrap()
         };

@@ -60,7 +60,10 @@ impl Experience {
                 .as_ref()
                 .map(|files| self.directory.join(files));
             let questions = tasks::questions(files.as_deref())?;
-            data["questions"] = json!([questions.len(), digest(&format!("{questions:?}"))]);
+            let digest = json!([questions.len(), digest(&format!("{questions:?}"))]);
+            if let Some(data) = data.as_object_mut() {
+                data.insert("questions".to_owned(), digest);
+            }
         }
         Ok(data)
     }

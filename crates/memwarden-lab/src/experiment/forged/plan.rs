@@ -189,7 +189,7 @@ impl Plan {
     /// What is wrong in it.
     pub fn read(file: &ExperimentFile) -> Result<Self, ExperimentError> {
         let plan: Self = file.plan()?;
-        if plan.tasks == 0 || plan.trials == 0 || plan.trials % plan.tasks != 0 {
+        if plan.tasks == 0 || plan.trials == 0 || !plan.trials.is_multiple_of(plan.tasks) {
             return Err(ExperimentError::value(format!(
                 "`trials` is {}: expected a multiple of `tasks`, which is {}",
                 plan.trials, plan.tasks

@@ -385,9 +385,12 @@ fn by_defense(rows: &[Row]) -> Vec<Figure> {
     variants.iter().map(figure).collect()
 }
 
+/// What a figure's axis says of a cell.
+type AxisOf = fn(&Axes) -> f64;
+
 /// A line for each domain and defense over the one axis that a grid sweeps.
 fn curves(results: &Results, grid: &Grid) -> Vec<Figure> {
-    let swept: Option<(&str, fn(&Axes) -> f64)> = if grid.honest.len() > 1 {
+    let swept: Option<(&str, AxisOf)> = if grid.honest.len() > 1 {
         Some(("honest entries", |axes| axes.honest as f64))
     } else if grid.doubt.len() > 1 {
         Some(("b of the stand-in", |axes| axes.doubt.unwrap_or_default()))
