@@ -3,8 +3,8 @@
 use crate::call::Served;
 use crate::pace::Pace;
 use memwarden_core::model::{
-    Ability, AttentionCall, AttentionWeights, Chat, ChatCall, EntailCall, Entailment, HiddenCall,
-    HiddenStates, ModelError, Purpose, Reply, ScoreCall, Scored, Usage,
+    Ability, AttentionCall, AttentionWeights, ChatCall, EntailCall, Entailment, HiddenCall, HiddenStates,
+    ModelError, Purpose, Reply, ScoreCall, Scored, Usage,
 };
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -16,6 +16,10 @@ pub(crate) struct Attempt<T> {
     pub(crate) result: Result<T, ModelError>,
     pub(crate) status: Option<u16>,
     pub(crate) retries: u32,
+    /// Of the tries before the last, how many may have been charged.
+    pub(crate) unsettled: u32,
+    /// What was used by a reply that came and is not handed over.
+    pub(crate) spent: Option<Usage>,
     pub(crate) waiting: Duration,
     pub(crate) serving: Duration,
 }
@@ -29,6 +33,8 @@ impl<T> Attempt<T> {
             result,
             status: None,
             retries: 0,
+            unsettled: 0,
+            spent: None,
             waiting: Duration::ZERO,
             serving: pace.running().saturating_sub(started),
         }
@@ -42,6 +48,8 @@ impl<T> Attempt<T> {
             }),
             status: None,
             retries: 0,
+            unsettled: 0,
+            spent: None,
             waiting: Duration::ZERO,
             serving: Duration::ZERO,
         }
@@ -100,36 +108,19 @@ pub(crate) trait Backend: Send + Sync + fmt::Debug {
     }
 }
 
-/// A chat that was brought along.
-#[derive(Debug)]
-pub(crate) struct Foreign {
-    pub(crate) chat: Box<dyn Chat>,
-    /// How its calls are entered.
-    pub(crate) served: Served,
+/// What a model gave, as far as it says what was used.
+pub(crate) trait Given {
+    fn usage(&self) -> Option<&Usage>;
 }
 
-impl Backend for Foreign {
-    fn model(&self) -> &str {
-        self.chat.model()
-    }
-
-    fn served(&self) -> Served {
-        self.served
-    }
-
-    fn chat(&self, call: &ChatCall<'_>, pace: &dyn Pace) -> Attempt<Reply> {
-        Attempt::timed(pace, || {
-            let mut replies = self.chat.chat(std::slice::from_ref(call));
-            match (replies.pop(), replies.is_empty()) {
-                (Some(reply), true) => reply,
-                (reply, _) => Err(ModelError::Failed {
-                    model: self.chat.model().to_owned(),
-                    reason: format!(
-                        "it gave {} replies to one call",
-                        replies.len() + usize::from(reply.is_some())
-                    ),
-                }),
+macro_rules! given {
+    ($($kind:ty),*) => {
+        $(impl Given for $kind {
+            fn usage(&self) -> Option<&Usage> {
+                self.usage.as_ref()
             }
-        })
-    }
+        })*
+    };
 }
+
+given!(Reply, Vectors, Scored, HiddenStates, AttentionWeights, Entailment);

@@ -3,6 +3,7 @@
 //! A line is one JSON object; `docs/meter.md` lists its fields. Times are whole microseconds and costs whole
 //! picodollars, so that sums are exact.
 
+use crate::prices::Price;
 use memwarden_core::Timestamp;
 use memwarden_core::model::{Ability, Cell, Finish, Purpose, Usage, UsageSource};
 use serde::{Deserialize, Serialize};
@@ -29,10 +30,10 @@ impl Cost {
         self.0
     }
 
-    /// The sum; stays at the largest amount rather than wrap.
+    /// The sum; `None` where it is larger than can be written.
     #[must_use]
-    pub const fn plus(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+    pub fn plus(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
     }
 }
 
@@ -91,10 +92,59 @@ impl Outcome {
 
     const WORD: &'static str = "ok";
 
-    /// Whether a provider charges for a call that ended so; one that it refused or never saw is free.
-    fn is_charged(&self) -> bool {
-        let free = ["upstream", "unreachable", "unsupported", "call", "cassette-miss"];
-        !matches!(self, Self::Failed(name) if free.contains(&name.as_str()))
+    /// The names of errors, as [`ModelError::name`](memwarden_core::model::ModelError::name) has them, and `left`,
+    /// which is the proxy's.
+    const NAMES: [&'static str; 17] = [
+        "truncated",
+        "empty",
+        "withheld",
+        "schema",
+        "unsupported",
+        "upstream",
+        "unreachable",
+        "closed",
+        "timeout",
+        "cut",
+        "malformed",
+        "too-large",
+        "call",
+        "cassette-miss",
+        "unrecorded",
+        "failed",
+        "left",
+    ];
+
+    fn of_word(word: String) -> Result<Self, String> {
+        if word == Self::WORD {
+            return Ok(Self::Whole);
+        }
+        if !Self::NAMES.contains(&word.as_str()) {
+            return Err(format!("outcome `{word}` is not known"));
+        }
+        Ok(Self::Failed(word))
+    }
+
+    /// Whether the whole reply came, so that what it holds can be counted.
+    fn came_whole(&self) -> bool {
+        let whole = [
+            "truncated",
+            "empty",
+            "withheld",
+            "schema",
+            "unsupported",
+            "unrecorded",
+        ];
+        matches!(self, Self::Failed(name) if whole.contains(&name.as_str())) || *self == Self::Whole
+    }
+
+    /// Whether no provider charges for a call that ended so: it was refused, or never saw the provider. A gateway that
+    /// gave up (502, 504, 520 to 599) or sends the call elsewhere (3xx) says nothing of what is behind it.
+    fn is_free(&self, status: Option<u16>) -> bool {
+        match self.as_str() {
+            "unreachable" | "unsupported" | "call" | "cassette-miss" => true,
+            "upstream" => status.is_some_and(|status| !matches!(status, 0..=399 | 502 | 504 | 520..)),
+            _ => false,
+        }
     }
 }
 
@@ -124,6 +174,8 @@ pub struct Call {
     pub usage: Option<Usage>,
     /// How often it was sent again.
     pub retries: u32,
+    /// Of the tries before the last, how many may have been charged. Not in the line, whose cost is then unknown.
+    pub unsettled: u32,
     /// Time spent waiting for a turn and for the provider to allow another try.
     pub waiting: Duration,
     /// Time between sending and the end of the reply, of all tries.
@@ -131,10 +183,21 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether money may have been spent.
-    #[must_use]
-    pub(crate) fn is_charged(&self) -> bool {
-        self.usage.is_some() || self.outcome.is_charged()
+    /// What it cost; `None` where nobody knows.
+    ///
+    /// A count of ours is worth money only of a reply that came whole: of another, nobody knows what the provider has
+    /// made and charges.
+    pub(crate) fn cost(&self, price: Option<Price>) -> Option<Cost> {
+        if self.unsettled > 0 {
+            return None;
+        }
+        match &self.usage {
+            Some(usage) => {
+                let is_firm = usage.source == UsageSource::Provider || self.outcome.came_whole();
+                price.filter(|_| is_firm)?.of(usage)
+            }
+            None => self.outcome.is_free(self.status).then(Cost::default),
+        }
     }
 
     /// The line, with its end.
@@ -173,6 +236,10 @@ impl Call {
 
     /// Reads a line.
     pub(crate) fn from_line(line: &str) -> Result<(Self, Option<Cost>), String> {
+        // A list of the right values would be read as well, but is no line of a meter.
+        if !line.trim_start().starts_with('{') {
+            return Err("expected a JSON object".to_owned());
+        }
         let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
         if line.v != VERSION {
             return Err(format!("version `{}` is not known: expected {VERSION}", line.v));
@@ -201,24 +268,27 @@ impl Call {
             at: Timestamp::from_micros(line.at_us),
             ability,
             purpose: line.purpose.parse().map_err(|error| format!("{error}"))?,
-            model: line.model,
+            model: match line.model.as_str() {
+                "" => return Err("the model is missing".to_owned()),
+                _ => line.model,
+            },
             cell: match line.cell {
                 Some(cell) => Some(cell.parse().map_err(|error| format!("{error}"))?),
                 None => None,
             },
             served: line.served,
-            outcome: if line.outcome == Outcome::WORD {
-                Outcome::Whole
-            } else {
-                Outcome::Failed(line.outcome)
-            },
+            outcome: Outcome::of_word(line.outcome)?,
             status: line.status,
             finish: line.finish.as_deref().map(Finish::from_word),
             usage,
             retries: line.retries,
+            unsettled: 0,
             waiting: Duration::from_micros(line.waiting_us),
             serving: Duration::from_micros(line.serving_us),
         };
+        if call.outcome == Outcome::Whole && call.finish == Some(Finish::Length) {
+            return Err("outcome `ok` of a reply whose finish reason is `length`".to_owned());
+        }
         Ok((call, line.cost_picousd.map(Cost::from_picodollars)))
     }
 }
@@ -245,6 +315,8 @@ struct Line {
     retries: u32,
     waiting_us: u64,
     serving_us: u64,
+    /// Unknown is `null`; a line that does not say is damaged.
+    #[serde(deserialize_with = "Option::deserialize")]
     cost_picousd: Option<u64>,
 }
 

@@ -1,13 +1,13 @@
 //! Where calls are entered: an append-only file of lines, and sums in memory.
 //!
 //! A line is written whole, by one write to a file that is only appended to, so that several processes may share
-//! it. A meter that cannot write says so at every call: a call that is not entered has no reply.
+//! it. A meter that cannot write says so at every call: a call that is not entered has no reply, and until there is
+//! room for a line again, no further call is made.
 
 use crate::call::{Call, Cost};
+use crate::lines::Lines;
 use crate::prices::Prices;
 use crate::report::{By, Report, Tally};
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -40,7 +40,7 @@ pub struct Meter {
 
 #[derive(Debug)]
 struct Inner {
-    file: Option<(PathBuf, File)>,
+    file: Option<(PathBuf, Lines)>,
     tally: Tally,
 }
 
@@ -62,7 +62,7 @@ impl Meter {
     /// # Errors
     /// The file cannot be opened.
     pub fn append_to(path: &Path, prices: Prices) -> Result<Self, MeterError> {
-        let file = open(path).map_err(|source| failed(path, source))?;
+        let file = Lines::open(path).map_err(|source| failed(path, source))?;
         let meter = Self::in_memory(prices);
         meter.lock().file = Some((path.to_owned(), file));
         Ok(meter)
@@ -74,17 +74,28 @@ impl Meter {
     /// # Errors
     /// The file cannot be written; then the call is in no sum.
     pub fn record(&self, call: &Call) -> Result<Option<Cost>, MeterError> {
-        let cost = self.cost(call);
+        let cost = call.cost(self.prices.of(&call.model));
         let line = call.to_line(cost).map_err(|error| MeterError::Line {
             reason: error.to_string(),
         })?;
         let mut inner = self.lock();
         if let Some((path, file)) = &mut inner.file {
-            file.write_all(line.as_bytes())
-                .map_err(|source| failed(path, source))?;
+            file.append(&line).map_err(|source| failed(path, source))?;
         }
         inner.tally.add(call, cost);
         Ok(cost)
+    }
+
+    /// Whether a call can be entered, as far as is known: to be asked before one is made, since one that is made is
+    /// paid for.
+    ///
+    /// # Errors
+    /// The last line could not be written, and nothing can be now.
+    pub fn ready(&self) -> Result<(), MeterError> {
+        match &mut self.lock().file {
+            Some((path, file)) => file.mend().map_err(|source| failed(path, source)),
+            None => Ok(()),
+        }
     }
 
     /// The sums so far.
@@ -99,35 +110,9 @@ impl Meter {
         &self.prices
     }
 
-    fn cost(&self, call: &Call) -> Option<Cost> {
-        match (&call.usage, self.prices.of(&call.model)) {
-            (Some(usage), Some(price)) => Some(price.of(usage)),
-            _ if !call.is_charged() => Some(Cost::default()),
-            _ => None,
-        }
-    }
-
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Opens the file and ends a line that a crash has left without its end, so that the next one stands alone.
-fn open(path: &Path) -> std::io::Result<File> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .open(path)?;
-    if file.metadata()?.len() > 0 {
-        let mut last = [0];
-        file.seek(SeekFrom::End(-1))?;
-        file.read_exact(&mut last)?;
-        if last != *b"\n" {
-            file.write_all(b"\n")?;
-        }
-    }
-    Ok(file)
 }
 
 fn failed(path: &Path, source: std::io::Error) -> MeterError {

@@ -3,15 +3,16 @@
 //! A reply that was cut off, is empty or fails its schema was paid for and is entered as what it is; it is asked for
 //! again a bounded number of times, each time as a call of its own.
 
-use crate::backend::{Attempt, Backend, EncodeCall, Foreign, Vectors};
+use crate::backend::{Attempt, Backend, EncodeCall, Vectors};
 use crate::call::{Call, Outcome, Served};
 use crate::cassette::{CassetteError, Recorder, Replayer};
 use crate::endpoint::{Endpoint, EndpointConfig};
+use crate::foreign::{ForeignChat, ForeignEntail, ForeignHidden, ForeignScore};
 use crate::meter::Meter;
 use crate::pace::{Pace, SystemPace};
 use crate::schema::Schema;
 use crate::simulated::{Knowledge, SimulatedModel};
-use crate::tokens::Counter;
+use crate::tokens::{Counted, TOKENS_PER_MESSAGE, TOKENS_PER_REPLY, TokenCount};
 use memwarden_core::encode::{Embedding, Encode, EncodeError};
 use memwarden_core::model::{
     Ability, Attend, AttentionCall, AttentionWeights, Cell, Chat, ChatCall, Entail, EntailCall, Entailment,
@@ -87,14 +88,32 @@ impl Metered {
     #[must_use]
     pub fn foreign(chat: Box<dyn Chat>, meter: Arc<Meter>) -> Self {
         let served = Served::Live;
-        Self::of(Arc::new(Foreign { chat, served }), meter)
+        Self::of(Arc::new(ForeignChat { chat, served }), meter)
+    }
+
+    /// A model that scores and is brought along.
+    #[must_use]
+    pub fn foreign_score(score: Box<dyn Score>, meter: Arc<Meter>) -> Self {
+        Self::of(Arc::new(ForeignScore(score)), meter)
+    }
+
+    /// A model that shows its states and is brought along.
+    #[must_use]
+    pub fn foreign_hidden(hidden: Box<dyn Hidden>, meter: Arc<Meter>) -> Self {
+        Self::of(Arc::new(ForeignHidden(hidden)), meter)
+    }
+
+    /// A model that compares statements and is brought along.
+    #[must_use]
+    pub fn foreign_entail(entail: Box<dyn Entail>, meter: Arc<Meter>) -> Self {
+        Self::of(Arc::new(ForeignEntail(entail)), meter)
     }
 
     /// A rule-based stand-in that is brought along; its calls are entered as simulated.
     #[must_use]
     pub fn stand_in(chat: Box<dyn Chat>, meter: Arc<Meter>) -> Self {
         let served = Served::Simulated;
-        Self::of(Arc::new(Foreign { chat, served }), meter)
+        Self::of(Arc::new(ForeignChat { chat, served }), meter)
     }
 
     /// A language model whose file lies on this machine. A reply of it that is not whole is not asked for again: it
@@ -214,13 +233,13 @@ impl Metered {
         schema: Option<&Schema>,
         came: impl FnOnce(&Reply),
     ) -> Result<Reply, ModelError> {
-        let mut entry = self.begin(Ability::Chat, call.purpose);
+        let mut entry = self.begin(Ability::Chat, call.purpose)?;
         let mut attempt = self.backend.chat(call, self.pace.as_ref());
         if let Ok(reply) = &mut attempt.result {
-            let usage = reply
-                .usage
-                .get_or_insert_with(|| self.count_chat(call, &reply.text));
-            entry.usage = Some(usage.clone());
+            if reply.usage.is_none() {
+                reply.usage = self.count_chat(call, &reply.text);
+            }
+            entry.usage.clone_from(&reply.usage);
             entry.finish = Some(reply.finish.clone());
             came(reply);
         }
@@ -264,28 +283,32 @@ impl Metered {
         Ok(reply)
     }
 
-    fn count_chat(&self, call: &ChatCall<'_>, reply: &str) -> Usage {
-        let counter = Counter::of(self.backend.model());
-        let messages = call.messages.iter();
-        let prompt = messages.map(|message| (message.speaker.as_str(), message.text.as_str()));
-        Usage {
-            prompt: counter.count_prompt(prompt),
-            completion: counter.count(reply),
-            source: counter.source(),
+    fn count_chat(&self, call: &ChatCall<'_>, reply: &str) -> Option<Usage> {
+        let mut count = TokenCount::of(self.backend.model(), Counted::Reply)?;
+        count.prompt_tokens(TOKENS_PER_REPLY);
+        for message in call.messages {
+            count.prompt_tokens(TOKENS_PER_MESSAGE);
+            count.prompt(message.speaker.as_str());
+            count.prompt(&message.text);
         }
+        count.completion(reply);
+        count.usage()
     }
 
-    fn count_texts(&self, texts: &[&str]) -> Usage {
-        let counter = Counter::of(self.backend.model());
-        Usage {
-            prompt: texts.iter().map(|text| counter.count(text)).sum(),
-            completion: 0,
-            source: counter.source(),
-        }
+    fn count_texts(&self, texts: &[&str]) -> Option<Usage> {
+        let mut count = TokenCount::of(self.backend.model(), Counted::Texts)?;
+        texts.iter().for_each(|text| count.prompt(text));
+        count.usage()
     }
 
-    fn begin(&self, ability: Ability, purpose: &Purpose) -> Call {
-        Call {
+    /// The entry of a call that may be made: one that could not be entered is not.
+    fn begin(&self, ability: Ability, purpose: &Purpose) -> Result<Call, ModelError> {
+        let ready = self.meter.ready();
+        ready.map_err(|error| ModelError::Unrecorded {
+            model: self.backend.model().to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(Call {
             at: self.pace.now(),
             ability,
             purpose: purpose.clone(),
@@ -297,14 +320,17 @@ impl Metered {
             finish: None,
             usage: None,
             retries: 0,
+            unsettled: 0,
             waiting: std::time::Duration::ZERO,
             serving: std::time::Duration::ZERO,
-        }
+        })
     }
 
     fn enter<T>(&self, mut entry: Call, attempt: Attempt<T>) -> Result<T, ModelError> {
         entry.status = attempt.status;
         entry.retries = attempt.retries;
+        entry.unsettled = attempt.unsettled;
+        entry.usage = entry.usage.or(attempt.spent);
         entry.waiting = attempt.waiting;
         entry.serving = attempt.serving;
         if let Err(error) = &attempt.result {
@@ -328,14 +354,14 @@ impl Metered {
         ask: impl FnOnce() -> Attempt<T>,
         usage: impl FnOnce(&mut T) -> &mut Option<Usage>,
     ) -> Result<T, ModelError> {
-        let mut entry = self.begin(ability, purpose);
+        let mut entry = self.begin(ability, purpose)?;
         let mut attempt = ask();
         if let Ok(given) = &mut attempt.result {
-            entry.usage = Some(
-                usage(given)
-                    .get_or_insert_with(|| self.count_texts(texts))
-                    .clone(),
-            );
+            let usage = usage(given);
+            if usage.is_none() {
+                *usage = self.count_texts(texts);
+            }
+            entry.usage.clone_from(usage);
         }
         self.enter(entry, attempt)
     }

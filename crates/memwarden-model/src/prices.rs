@@ -34,6 +34,12 @@ pub enum PriceError {
         /// What was given.
         given: String,
     },
+    /// A price for a model without a name.
+    #[error("`model` in line {line} is empty: expected the name that calls give")]
+    Model {
+        /// Where.
+        line: usize,
+    },
     /// Two prices for one model.
     #[error("model `{model}` has two prices, in line {first} and in line {second}: keep one")]
     Duplicate {
@@ -69,12 +75,12 @@ pub struct Price {
 }
 
 impl Price {
-    /// What these tokens cost.
+    /// What these tokens cost; `None` where that is more than can be written.
     #[must_use]
-    pub const fn of(self, usage: &Usage) -> Cost {
-        let prompt = self.prompt.picodollars().saturating_mul(usage.prompt);
-        let completion = self.completion.picodollars().saturating_mul(usage.completion);
-        Cost::from_picodollars(prompt.saturating_add(completion))
+    pub fn of(self, usage: &Usage) -> Option<Cost> {
+        let prompt = self.prompt.picodollars().checked_mul(usage.prompt)?;
+        let completion = self.completion.picodollars().checked_mul(usage.completion)?;
+        prompt.checked_add(completion).map(Cost::from_picodollars)
     }
 }
 
@@ -102,6 +108,9 @@ impl Prices {
         for entry in table.price {
             let second = line_of(text, &entry.model);
             let model = entry.model.into_inner();
+            if model.trim().is_empty() {
+                return Err(PriceError::Model { line: second });
+            }
             if let Some(first) = lines.insert(model.clone(), second) {
                 return Err(PriceError::Duplicate { model, first, second });
             }
@@ -166,20 +175,10 @@ fn line_of<T>(text: &str, spanned: &Spanned<T>) -> usize {
     before.filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// A day that there was, as YYYY-MM-DD, of this millennium.
 fn is_date(text: &str) -> bool {
-    let digits = |part: &str, from: u32, to: u32| {
-        part.bytes().all(|byte| byte.is_ascii_digit()) && part.parse().is_ok_and(|n| (from..=to).contains(&n))
-    };
-    let parts: Vec<&str> = text.split('-').collect();
-    match parts.as_slice() {
-        [year, month, day] => {
-            (year.len(), month.len(), day.len()) == (4, 2, 2)
-                && digits(year, 2000, 9999)
-                && digits(month, 1, 12)
-                && digits(day, 1, 31)
-        }
-        _ => false,
-    }
+    let date = text.parse::<jiff::civil::Date>();
+    date.is_ok_and(|date| date.to_string() == text && date.year() >= 2000)
 }
 
 #[cfg(test)]
@@ -201,8 +200,10 @@ mod tests {
     #[test]
     fn a_million_tokens_cost_what_the_table_says() {
         let price = Prices::parse(TABLE).unwrap().of("small").unwrap();
-        assert_eq!(price.of(&tokens(1_000_000, 0)).to_string(), "0.15");
-        assert_eq!(price.of(&tokens(1, 1)).to_string(), "0.00000075");
+        assert_eq!(price.of(&tokens(1_000_000, 0)).unwrap().to_string(), "0.15");
+        assert_eq!(price.of(&tokens(1, 1)).unwrap().to_string(), "0.00000075");
+        // A sum that cannot be written is none.
+        assert_eq!(price.of(&tokens(u64::MAX, 1)), None);
     }
 
     #[test]
@@ -244,7 +245,16 @@ mod tests {
     #[test]
     fn a_table_says_of_which_day_it_is() {
         assert_eq!(Prices::parse(TABLE).unwrap().date(), Some("2026-11-30"));
-        for bad in ["2026-13-01", "30.11.2026", "2026-1-1", ""] {
+        for bad in [
+            "2026-13-01",
+            "2026-02-31",
+            "2026-02-29",
+            "30.11.2026",
+            "2026-1-1",
+            "20261130",
+            "2026-11-30T00:00",
+            "",
+        ] {
             let error = Prices::parse(&TABLE.replace("2026-11-30", bad)).unwrap_err();
             assert!(matches!(error, PriceError::Date { .. }), "{bad}: {error}");
         }
@@ -254,5 +264,13 @@ mod tests {
             Prices::parse(&other),
             Err(PriceError::Unreadable { .. })
         ));
+    }
+
+    #[test]
+    fn a_price_without_a_model_is_refused_with_its_line() {
+        for name in ["", " "] {
+            let error = Prices::parse(&TABLE.replace("small", name)).unwrap_err();
+            assert!(matches!(error, PriceError::Model { line: 3.. }), "{error}");
+        }
     }
 }

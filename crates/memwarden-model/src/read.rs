@@ -19,11 +19,10 @@ pub struct Damaged {
     pub reason: String,
 }
 
-/// What a file holds.
+/// What a file adds up to.
 #[derive(Debug, Clone, Default)]
 pub struct Metering {
-    /// The calls with their costs, in order.
-    pub calls: Vec<(Call, Option<Cost>)>,
+    tally: Tally,
     /// The lines that are in no sum.
     pub damaged: Vec<Damaged>,
 }
@@ -32,25 +31,31 @@ impl Metering {
     /// The calls, added up.
     #[must_use]
     pub fn report(&self, by: By) -> Report {
-        let mut tally = Tally::default();
-        for (call, cost) in &self.calls {
-            tally.add(call, *cost);
-        }
-        tally.report(by)
+        self.tally.report(by)
     }
 }
 
-/// Reads a file that a [`Meter`](crate::Meter) wrote.
+/// Adds up a file that a [`Meter`](crate::Meter) wrote, however long it is.
 ///
 /// # Errors
 /// The file cannot be read. A damaged line is none.
 pub fn read_meter(path: &Path) -> Result<Metering, MeterError> {
+    let mut tally = Tally::default();
+    let damaged = read_calls(path, |call, cost| tally.add(&call, cost))?;
+    Ok(Metering { tally, damaged })
+}
+
+/// Hands over the calls of a file, one by one and in order, and gives the lines that are none.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_calls(path: &Path, mut each: impl FnMut(Call, Option<Cost>)) -> Result<Vec<Damaged>, MeterError> {
     let failed = |source| MeterError::File {
         path: path.to_owned(),
         source,
     };
     let mut reader = BufReader::new(File::open(path).map_err(failed)?);
-    let mut metering = Metering::default();
+    let mut damaged = Vec::new();
     let mut bytes = Vec::new();
     for line in 1.. {
         bytes.clear();
@@ -65,7 +70,7 @@ pub fn read_meter(path: &Path) -> Result<Metering, MeterError> {
         }
         if bytes.last() != Some(&b'\n') && read as u64 == limit {
             let reason = format!("longer than {MAX_LINE_BYTES} bytes");
-            metering.damaged.push(Damaged { line, reason });
+            damaged.push(Damaged { line, reason });
             skip_line(&mut reader).map_err(failed)?;
             continue;
         }
@@ -76,11 +81,11 @@ pub fn read_meter(path: &Path) -> Result<Metering, MeterError> {
             Err(error) => Err(format!("not UTF-8: {error}")),
         };
         match parsed {
-            Ok(call) => metering.calls.push(call),
-            Err(reason) => metering.damaged.push(Damaged { line, reason }),
+            Ok((call, cost)) => each(call, cost),
+            Err(reason) => damaged.push(Damaged { line, reason }),
         }
     }
-    Ok(metering)
+    Ok(damaged)
 }
 
 fn skip_line(reader: &mut BufReader<File>) -> std::io::Result<()> {

@@ -85,12 +85,18 @@ impl Sum {
         self.retries += u64::from(call.retries);
         self.waiting = self.waiting.saturating_add(call.waiting);
         self.serving = self.serving.saturating_add(call.serving);
-        match cost {
-            Some(cost) => self.cost = self.cost.plus(cost),
-            None => self.unpriced += 1,
-        }
+        self.unpriced += u64::from(cost.is_none());
+        self.spend(cost.unwrap_or_default(), 1);
         self.simulated += u64::from(call.served == Served::Simulated);
         self.replayed += u64::from(call.served == Served::Replayed);
+    }
+
+    /// Adds what `calls` cost. Where the sum cannot be written it stays the lower bound that it was.
+    fn spend(&mut self, cost: Cost, calls: u64) {
+        match self.cost.plus(cost) {
+            Some(sum) => self.cost = sum,
+            None => self.unpriced += calls,
+        }
     }
 
     fn merge(&mut self, other: &Self) {
@@ -106,8 +112,8 @@ impl Sum {
         self.retries += other.retries;
         self.waiting = self.waiting.saturating_add(other.waiting);
         self.serving = self.serving.saturating_add(other.serving);
-        self.cost = self.cost.plus(other.cost);
         self.unpriced += other.unpriced;
+        self.spend(other.cost, other.calls - other.unpriced);
         self.simulated += other.simulated;
         self.replayed += other.replayed;
     }

@@ -219,7 +219,8 @@ fn csv(report: &Report) -> String {
 
 /// A name that came from a client: quoted, inert, and no formula to a spreadsheet.
 fn field(name: &str) -> String {
-    let name = output::cell(name, 200).replace('"', "\"\"");
+    // Whole: two names that are cut alike would be one to whoever reads the table.
+    let name = output::cell(name, usize::MAX).replace('"', "\"\"");
     let guard = if name.starts_with(['=', '+', '-', '@']) {
         "'"
     } else {

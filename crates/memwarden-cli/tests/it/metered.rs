@@ -88,3 +88,14 @@ fn a_damaged_line_is_named_and_makes_the_exit_code_one() {
     );
     store.run(&["meter", "report", &store.at("nothing")]).ended(2);
 }
+
+#[test]
+fn two_long_names_stay_two_in_csv() {
+    let store = Store::unmade();
+    let long = |last: &str| "m".repeat(250) + last;
+    let lines = line("answer", &long("1"), Some(1)) + &line("answer", &long("2"), Some(1));
+    let file = store.write("meter.jsonl", lines);
+    let csv = store.run(&["meter", "report", &file, "--by", "model", "--csv"]);
+    let csv = csv.ended(0);
+    assert!(csv.contains(&long("1")) && csv.contains(&long("2")), "{csv}");
+}

@@ -114,9 +114,17 @@ pub enum ModelError {
         /// What it said, shortened.
         reason: String,
     },
-    /// The endpoint could not be reached, or hung up before it answered.
+    /// The endpoint could not be reached: no request was written.
     #[error("the endpoint of `{model}` cannot be reached: {reason}")]
     Unreachable {
+        /// The model.
+        model: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The endpoint hung up before it answered. It may have read the request, and charge for it.
+    #[error("the endpoint of `{model}` closed the connection before it answered: {reason}")]
+    Closed {
         /// The model.
         model: String,
         /// What happened.
@@ -204,6 +212,7 @@ impl ModelError {
             Self::Unsupported { .. } => "unsupported",
             Self::Upstream { .. } => "upstream",
             Self::Unreachable { .. } => "unreachable",
+            Self::Closed { .. } => "closed",
             Self::Timeout { .. } => "timeout",
             Self::Cut { .. } => "cut",
             Self::Malformed { .. } => "malformed",

@@ -82,12 +82,11 @@ mod tests {
 
     #[test]
     fn sessions_are_in_the_order_of_their_numbers() {
-        let sessions: Vec<String> = lighthouse()
+        let mut order: Vec<String> = lighthouse()
             .turns
             .iter()
             .map(|turn| turn.id.split_once(':').unwrap().0.to_owned())
             .collect();
-        let mut order = sessions.clone();
         order.dedup();
         assert_eq!(order, ["D1", "D2", "D3", "D9", "D10"]);
     }

@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(first.lines().filter(|line| line.starts_with("[P-")).count(), 10);
         visit.act("click[Next >]");
         assert_ne!(visit.page(), first);
-        let id = visit.page().lines().nth(1).unwrap()[1..7].to_owned();
+        let id = visit.page().lines().nth(1).unwrap().get(1..7).unwrap().to_owned();
         visit.act(&format!("click[{id}]"));
         visit.act("click[blue]");
         visit.act("click[< Prev]");

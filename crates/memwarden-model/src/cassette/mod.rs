@@ -2,15 +2,17 @@
 //!
 //! A call is known by the SHA-256 of all that is sent (`key`), its model included and its purpose not; the same call
 //! made again gets the next reply recorded for it. What was not recorded is an error and never a guess. Replies are
-//! kept as the backend gave them (`spelling`), whole or cut off; a call that failed leaves no line.
+//! kept as the backend gave them (`spelling`), whole or cut off; a call that failed leaves no line, and neither does half
+//! a write (`tape`).
 //!
 //! One JSON object a line: `{"v": 1, "key", "model", "ability", "reply": {...}}`. It holds replies, and neither
 //! prompts nor keys.
 
 mod key;
 mod spelling;
+mod tape;
 
-use crate::backend::{Attempt, Backend, EncodeCall, Vectors};
+use crate::backend::{Attempt, Backend, EncodeCall, Given, Vectors};
 use crate::call::Served;
 use crate::pace::Pace;
 use key::{attention_key, chat_key, entail_key, hidden_key, score_key, texts_key};
@@ -21,11 +23,10 @@ use memwarden_core::model::{
 use serde::{Deserialize, Serialize};
 use spelling::Spelled;
 use std::collections::{HashMap, VecDeque};
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use tape::Tape;
 
 const VERSION: u32 = 1;
 
@@ -57,27 +58,31 @@ pub enum CassetteError {
 #[derive(Debug)]
 pub(crate) struct Recorder {
     inner: Arc<dyn Backend>,
-    file: Mutex<File>,
+    tape: Mutex<Tape>,
 }
 
 impl Recorder {
     pub(crate) fn open(path: &Path, inner: Arc<dyn Backend>) -> Result<Self, CassetteError> {
-        let file = OpenOptions::new().append(true).create(true).open(path);
-        let file = Mutex::new(file.map_err(|source| CassetteError::File {
+        let tape = Tape::open(path).map_err(|source| CassetteError::File {
             path: path.to_owned(),
             source,
-        })?);
-        Ok(Self { inner, file })
+        })?;
+        let tape = Mutex::new(tape);
+        Ok(Self { inner, tape })
     }
 
     /// The attempt as it was, or an error if its reply could not be written down.
-    fn keep<T>(
+    fn keep<T: Given>(
         &self,
         ability: Ability,
         key: String,
         attempt: Attempt<T>,
         spell: impl FnOnce(&T) -> Spelled,
     ) -> Attempt<T> {
+        let spent = match &attempt.result {
+            Ok(given) => given.usage().cloned(),
+            Err(_) => attempt.spent,
+        };
         let result = attempt.result.and_then(|given| {
             let line = Line {
                 v: VERSION,
@@ -88,7 +93,11 @@ impl Recorder {
             };
             self.write(&line).map(|()| given)
         });
-        Attempt { result, ..attempt }
+        Attempt {
+            result,
+            spent,
+            ..attempt
+        }
     }
 
     fn write(&self, line: &Line) -> Result<(), ModelError> {
@@ -97,8 +106,8 @@ impl Recorder {
             reason,
         };
         let text = serde_json::to_string(line).map_err(|error| unrecorded(error.to_string()))? + "\n";
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(text.as_bytes())
+        let mut tape = self.tape.lock().unwrap_or_else(PoisonError::into_inner);
+        tape.append(&text)
             .map_err(|error| unrecorded(format!("cassette: {error}")))
     }
 }

@@ -3,7 +3,7 @@
 use super::config::EndpointConfig;
 use memwarden_core::model::ModelError;
 use serde_json::Value;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, ErrorKind, Read};
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -101,18 +101,24 @@ impl Failure {
         }
     }
 
+    /// Without an answer a call is free only if the endpoint cannot have read it.
     fn before_answer(&self, error: ureq::Error) -> ModelError {
+        let model = self.model.clone();
         match error {
             ureq::Error::Timeout(_) => self.timeout(),
-            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => self.timeout(),
+            ureq::Error::Io(error) if error.kind() == ErrorKind::TimedOut => self.timeout(),
             ureq::Error::BadUri(reason) => ModelError::Call {
-                model: self.model.clone(),
+                model,
                 reason: format!("its endpoint's URL is not valid: {}", super::short(&reason)),
             },
-            error => ModelError::Unreachable {
-                model: self.model.clone(),
-                reason: super::short(&error.to_string()),
-            },
+            error => {
+                let reason = super::short(&error.to_string());
+                if is_of_connecting(&error) {
+                    ModelError::Unreachable { model, reason }
+                } else {
+                    ModelError::Closed { model, reason }
+                }
+            }
         }
     }
 
@@ -121,7 +127,7 @@ impl Failure {
         let model = self.model.clone();
         match ureq::Error::from(error) {
             ureq::Error::Timeout(_) => self.timeout(),
-            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => self.timeout(),
+            ureq::Error::Io(error) if error.kind() == ErrorKind::TimedOut => self.timeout(),
             ureq::Error::BodyExceedsLimit(limit) => ModelError::TooLarge { model, limit },
             _ => ModelError::Cut { model, received },
         }
@@ -132,5 +138,39 @@ impl Failure {
             model: self.model.clone(),
             limit_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
         }
+    }
+}
+
+/// Whether an error can only come before a request is written: while a name is looked up, a connection is made or its
+/// TLS agreed on. What could be either counts as after.
+fn is_of_connecting(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::HostNotFound
+        | ureq::Error::ConnectionFailed
+        | ureq::Error::InvalidProxyUrl
+        | ureq::Error::ConnectProxyFailed(_)
+        | ureq::Error::Http(_)
+        | ureq::Error::Tls(_)
+        | ureq::Error::TlsRequired
+        | ureq::Error::Rustls(_) => true,
+        ureq::Error::Io(error) => {
+            let is_refused = matches!(
+                error.kind(),
+                ErrorKind::ConnectionRefused
+                    | ErrorKind::HostUnreachable
+                    | ErrorKind::NetworkUnreachable
+                    | ErrorKind::NetworkDown
+                    | ErrorKind::AddrNotAvailable
+                    | ErrorKind::PermissionDenied
+                    // So rustls says that no TLS came about.
+                    | ErrorKind::InvalidData
+            );
+            // The system's resolver has a kind of its own, which cannot be named.
+            is_refused
+                || error
+                    .to_string()
+                    .starts_with("failed to lookup address information")
+        }
+        _ => false,
     }
 }

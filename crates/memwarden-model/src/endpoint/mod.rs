@@ -17,7 +17,7 @@ use crate::backend::{Attempt, Backend, EncodeCall, Vectors};
 use crate::pace::Pace;
 use gate::Gate;
 use http::{Answer, Http};
-use memwarden_core::model::{ChatCall, ModelError, Reply};
+use memwarden_core::model::{ChatCall, Finish, ModelError, Reply};
 use retry::Patience;
 use serde_json::Value;
 use std::num::NonZeroUsize;
@@ -49,13 +49,14 @@ impl Endpoint {
         read: impl Fn(&mut Answer) -> Result<T, ModelError>,
     ) -> Attempt<T> {
         let patience = Patience::of(&self.config);
-        let started = pace.running();
-        let _turn = self.gate.enter();
-        let mut waiting = pace.running().saturating_sub(started);
+        let mut waiting = Duration::ZERO;
         let mut serving = Duration::ZERO;
-        let mut retries = 0;
+        let (mut retries, mut unsettled) = (0, 0);
         loop {
+            let queued = pace.running();
+            let turn = self.gate.enter();
             let sent = pace.running();
+            waiting += sent.saturating_sub(queued);
             let answer = self.http.post(path, body);
             let (status, retry_after) = answer.as_ref().map_or((None, None), |answer| {
                 (Some(answer.status()), answer.retry_after())
@@ -67,7 +68,10 @@ impl Endpoint {
                     Err(self.refusal(&mut answer))
                 }
             });
-            serving += pace.running().saturating_sub(sent);
+            let ended = pace.running();
+            serving += ended.saturating_sub(sent);
+            // Others have their turn while this call waits.
+            drop(turn);
             let pause = match &result {
                 Err(error) => patience.pause(error, retries, retry_after.as_deref(), pace),
                 Ok(_) => None,
@@ -77,14 +81,16 @@ impl Endpoint {
                     result,
                     status,
                     retries,
+                    unsettled,
+                    spent: None,
                     waiting,
                     serving,
                 };
             };
-            let paused = pace.running();
             pace.wait(pause);
-            waiting += pace.running().saturating_sub(paused);
+            waiting += pace.running().saturating_sub(ended);
             retries += 1;
+            unsettled += u32::from(matches!(status, Some(502 | 504)));
         }
     }
 
@@ -99,6 +105,12 @@ impl Endpoint {
             status,
             reason: short(&self.config.redact(&reason)),
         }
+    }
+
+    /// A reply, its finish reason as somebody else's word.
+    fn tidy(&self, reply: Reply) -> Reply {
+        let finish = Finish::from_word(&short(&self.config.redact(reply.finish.as_str())));
+        Reply { finish, ..reply }
     }
 
     fn malformed(&self, reason: &str) -> ModelError {
@@ -131,7 +143,7 @@ impl Backend for Endpoint {
             }
         };
         self.ask("chat/completions", &body, pace, |answer| {
-            match self.config.delivery {
+            let reply = match self.config.delivery {
                 Delivery::Whole => {
                     let bytes = answer.read_whole()?;
                     wire::chat_reply(&bytes).map_err(|reason| self.malformed(&reason))
@@ -140,7 +152,8 @@ impl Backend for Endpoint {
                     ModelError::Malformed { reason, .. } => self.malformed(&reason),
                     other => other,
                 }),
-            }
+            };
+            reply.map(|reply| self.tidy(reply))
         })
     }
 

@@ -155,28 +155,30 @@ impl Logprobs {
     }
 }
 
-/// Tokens as the provider counts them; a part that is missing makes the whole missing.
+/// Tokens as the provider counts them; a part that is missing or no count makes the whole missing.
 #[derive(Deserialize)]
-pub(super) struct WireUsage {
-    prompt_tokens: Option<u64>,
-    completion_tokens: Option<u64>,
-}
+#[serde(transparent)]
+pub(super) struct WireUsage(Value);
 
 impl WireUsage {
     pub(super) fn chat(self) -> Option<Usage> {
         Some(Usage {
-            prompt: self.prompt_tokens?,
-            completion: self.completion_tokens?,
+            prompt: self.tokens("prompt_tokens")?,
+            completion: self.tokens("completion_tokens")?,
             source: UsageSource::Provider,
         })
     }
 
     fn embedding(self) -> Option<Usage> {
         Some(Usage {
-            prompt: self.prompt_tokens?,
+            prompt: self.tokens("prompt_tokens")?,
             completion: 0,
             source: UsageSource::Provider,
         })
+    }
+
+    fn tokens(&self, name: &str) -> Option<u64> {
+        self.0.get(name)?.as_u64()
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::fixture::*;
 use memwarden_core::encode::Encode as _;
 use memwarden_core::model::{
-    Attend as _, AttentionCall, Chat, ChatCall, Entail as _, EntailCall, Finish, Hidden as _, HiddenCall,
-    Message, ModelError, Reply, Score as _, ScoreCall,
+    Attend as _, AttentionCall, Chat, ChatCall, Entail, EntailCall, Entailment, Finish, Hidden, HiddenCall,
+    HiddenStates, Message, ModelError, Reply, Score, ScoreCall, Scored, Usage, UsageSource,
 };
 use memwarden_model::{Metered, Served};
 
@@ -38,6 +38,98 @@ fn a_chat_that_is_brought_along_is_metered_and_checked_like_any_other() {
     assert_eq!((total.calls, total.approximated), (3, 3));
     assert!(total.completion_tokens > 0);
     assert_eq!(total.whole_cost(), None);
+}
+
+/// Weighs, shows and compares the same whatever it is given; says what it used only of a score.
+#[derive(Debug)]
+struct Stone;
+
+impl Score for Stone {
+    fn model(&self) -> &str {
+        "stone"
+    }
+
+    fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
+        let usage = Usage {
+            prompt: 2,
+            completion: 0,
+            source: UsageSource::Provider,
+        };
+        let scored = Scored {
+            tokens: Vec::new(),
+            usage: Some(usage),
+        };
+        calls.iter().map(|_| Ok(scored.clone())).collect()
+    }
+}
+
+impl Hidden for Stone {
+    fn model(&self) -> &str {
+        "stone"
+    }
+
+    fn hidden(&self, calls: &[HiddenCall<'_>]) -> Vec<Result<HiddenStates, ModelError>> {
+        let states = HiddenStates {
+            dimensions: 1,
+            values: vec![0.5],
+            usage: None,
+        };
+        calls.iter().map(|_| Ok(states.clone())).collect()
+    }
+}
+
+impl Entail for Stone {
+    fn model(&self) -> &str {
+        "stone"
+    }
+
+    fn entail(&self, _: &[EntailCall<'_>]) -> Vec<Result<Entailment, ModelError>> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn every_ability_that_is_brought_along_is_metered() {
+    let meter = meter();
+    let purpose = purpose("defense:bottleneck");
+    let score = ScoreCall {
+        purpose: &purpose,
+        prefix: "a",
+        continuation: "b",
+    };
+    let hidden = HiddenCall {
+        purpose: &purpose,
+        text: "a b c",
+        layer: 0,
+    };
+    let entail = EntailCall {
+        purpose: &purpose,
+        premise: "a",
+        hypothesis: "b",
+    };
+    let scores = Metered::foreign_score(Box::new(Stone), meter.clone());
+    assert!(scores.score(&[score, score]).iter().all(Result::is_ok));
+    let shows = Metered::foreign_hidden(Box::new(Stone), meter.clone());
+    assert_eq!(shows.hidden(&[hidden]).pop().unwrap().unwrap().values, [0.5]);
+    let compares = Metered::foreign_entail(Box::new(Stone), meter.clone());
+    let error = compares.entail(&[entail]).pop().unwrap().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "model `stone` failed: it gave 0 replies to one call"
+    );
+    assert!(matches!(
+        shows.score(&[score]).pop().unwrap(),
+        Err(ModelError::Unsupported { .. })
+    ));
+    let total = total(&meter);
+    assert_eq!(
+        (total.calls, total.prompt_tokens, total.approximated),
+        (5, 2 + 2 + 3, 1)
+    );
+    assert_eq!(
+        failures(&meter),
+        [("failed".to_owned(), 1), ("unsupported".to_owned(), 1)]
+    );
 }
 
 #[test]

@@ -108,6 +108,52 @@ fn a_file_that_is_no_cassette_is_refused_with_its_line() {
     ));
 }
 
+#[test]
+fn half_a_line_that_a_crash_has_left_is_taken_away_before_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let tape = dir.path().join("tape.jsonl");
+    let half = format!("{{\"v\":1,\"key\":\"{}", "x".repeat(200_000));
+    for left in ["{", half.as_str()] {
+        let double = Double::new(vec![ok(&reply("first", "stop")), ok(&reply("second", "stop"))]);
+        let live = paced(config(&double.url), &meter())
+            .0
+            .recording_to(&tape)
+            .unwrap();
+        ask(&live).unwrap();
+        let whole = std::fs::read_to_string(&tape).unwrap();
+        // While it is open, and before it is opened again.
+        std::fs::write(&tape, format!("{whole}{left}")).unwrap();
+        ask(&live).unwrap();
+        let whole = std::fs::read_to_string(&tape).unwrap();
+        std::fs::write(&tape, format!("{whole}{left}")).unwrap();
+        drop(
+            paced(config("http://127.0.0.1:1/v1"), &meter())
+                .0
+                .recording_to(&tape)
+                .unwrap(),
+        );
+        assert_eq!(std::fs::read_to_string(&tape).unwrap(), whole);
+        let model = Metered::cassette(&tape, "gpt-4o-mini", meter()).unwrap();
+        assert_eq!(ask(&model).unwrap().text, "first");
+        assert_eq!(ask(&model).unwrap().text, "second");
+        std::fs::remove_file(&tape).unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reply_that_cannot_be_recorded_is_withheld_and_its_tokens_are_entered() {
+    let double = Double::new(vec![ok(&reply("x", "stop"))]);
+    let meter = meter();
+    let full = std::path::Path::new("/dev/full");
+    let live = paced(config(&double.url), &meter).0.recording_to(full).unwrap();
+    assert!(matches!(ask(&live), Err(ModelError::Unrecorded { .. })));
+    let total = total(&meter);
+    assert_eq!(total.failed["unrecorded"], 1);
+    assert_eq!((total.prompt_tokens, total.completion_tokens), (1000, 100));
+    assert_eq!(total.whole_cost().unwrap().to_string(), "0.00021");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]

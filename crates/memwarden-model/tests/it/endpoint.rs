@@ -94,12 +94,13 @@ fn too_many_requests_wait_as_long_as_the_endpoint_asks() {
     let meter = meter();
     let (model, pace) = paced(config(&double.url), &meter);
     assert_eq!(ask(&model).unwrap().text, "now");
-    assert_eq!(pace.waits(), [7, 9].map(Duration::from_secs));
+    // And a little later, by chance: half of the first pause here.
+    assert_eq!(pace.waits(), [7_250, 9_250].map(Duration::from_millis));
     let total = total(&meter);
     assert_eq!((total.calls, total.retries), (1, 2));
     assert_eq!(
         (total.waiting, total.serving),
-        (Duration::from_secs(16), Duration::ZERO)
+        (Duration::from_millis(16_500), Duration::ZERO)
     );
     assert!(total.failed.is_empty());
 }
@@ -120,14 +121,186 @@ fn too_many_requests_without_a_time_back_off() {
 
 #[test]
 fn an_endpoint_that_asks_for_too_long_a_pause_is_not_asked_again() {
-    let double = Double::new(vec![refuse("429 Too Many Requests", "Retry-After: 3600\r\n")]);
-    let meter = meter();
-    let (model, pace) = paced(config(&double.url), &meter);
-    assert!(matches!(
-        ask(&model),
-        Err(ModelError::Upstream { status: 429, .. })
+    for asked in ["3600", "99999999999", "60.5"] {
+        let asked = format!("Retry-After: {asked}\r\n");
+        let double = Double::new(vec![refuse("429 Too Many Requests", &asked)]);
+        let meter = meter();
+        let (model, pace) = paced(config(&double.url), &meter);
+        assert!(matches!(
+            ask(&model),
+            Err(ModelError::Upstream { status: 429, .. })
+        ));
+        assert!(pace.waits().is_empty(), "{asked}");
+    }
+}
+
+#[test]
+fn an_endpoint_that_reads_and_hangs_up_may_charge_and_is_not_asked_again() {
+    // Before it answers, and within the head of its answer.
+    for bytes in ["", "HTTP/1.1 200 OK\r\ncontent-le"] {
+        let double = Double::new(vec![Act::Say(bytes.into())]);
+        let meter = meter();
+        let (model, pace) = paced(config(&double.url), &meter);
+        let error = ask(&model).unwrap_err();
+        assert!(matches!(error, ModelError::Closed { .. }), "{error:?}");
+        assert!(pace.waits().is_empty());
+        assert_eq!(failures(&meter), [("closed".to_owned(), 1)]);
+        assert_eq!(total(&meter).whole_cost(), None);
+        assert_eq!(double.finish().len(), 1);
+    }
+}
+
+#[test]
+fn a_name_that_is_nobodys_and_a_port_without_tls_are_unreachable_and_free() {
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = plain.local_addr().unwrap().port();
+    let answering = std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        let (mut stream, _) = plain.accept().unwrap();
+        let _ = stream.read(&mut [0; 512]);
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    });
+    for url in [
+        "http://nobody.invalid/v1".to_owned(),
+        format!("https://127.0.0.1:{port}/v1"),
+    ] {
+        let meter = meter();
+        let mut config = config(&url);
+        config.retries = 0;
+        let (model, _) = paced(config, &meter);
+        let error = ask(&model).unwrap_err();
+        assert!(
+            matches!(error, ModelError::Unreachable { .. }),
+            "{url}: {error:?}"
+        );
+        assert_eq!(total(&meter).whole_cost().unwrap().picodollars(), 0);
+    }
+    answering.join().unwrap();
+}
+
+#[test]
+fn a_gateway_that_gave_up_is_asked_again_and_the_call_of_unknown_cost() {
+    for status in ["502 Bad Gateway", "504 Gateway Timeout"] {
+        let double = Double::new(vec![refuse(status, ""), ok(&reply("now", "stop"))]);
+        let meter = meter();
+        let (model, _) = paced(config(&double.url), &meter);
+        assert_eq!(ask(&model).unwrap().text, "now");
+        let total = total(&meter);
+        assert_eq!((total.calls, total.retries, total.whole_cost()), (1, 1, None));
+        double.finish();
+    }
+}
+
+/// While a call waits for its next try, makes another one.
+#[derive(Debug, Default)]
+struct Meanwhile {
+    model: std::sync::OnceLock<memwarden_model::Metered>,
+    answer: std::sync::OnceLock<Result<memwarden_core::model::Reply, ModelError>>,
+}
+
+impl memwarden_model::Pace for Meanwhile {
+    fn now(&self) -> memwarden_core::Timestamp {
+        memwarden_core::Timestamp::from_micros(NOON_US)
+    }
+
+    fn running(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn wait(&self, _: Duration) {
+        let _ = self.answer.set(ask(self.model.get().unwrap()));
+    }
+
+    fn jitter(&self) -> f64 {
+        0.5
+    }
+}
+
+#[test]
+fn a_pause_keeps_nobody_elses_turn() {
+    let double = Double::new(vec![
+        refuse("429 Too Many Requests", "Retry-After: 60\r\n"),
+        ok(&reply("meanwhile", "stop")),
+        ok(&reply("now", "stop")),
+    ]);
+    let mut config = config(&double.url);
+    config.at_once = NonZeroUsize::MIN;
+    let pace = Arc::new(Meanwhile::default());
+    let model = paced(config, &meter()).0.with_pace(pace.clone());
+    pace.model.set(model.clone()).unwrap();
+    assert_eq!(ask(&model).unwrap().text, "now");
+    let meanwhile = pace.answer.get().unwrap().as_ref().unwrap();
+    assert_eq!(meanwhile.text, "meanwhile");
+}
+
+#[test]
+fn a_finish_reason_is_shortened_and_holds_no_key() {
+    let finish = format!("sk-verysecret123 {}", "x".repeat(10_000));
+    for delivery in [Delivery::Whole, Delivery::Streamed] {
+        let double = Double::new(vec![match delivery {
+            Delivery::Whole => ok(&reply("hi", &finish)),
+            Delivery::Streamed => stream(&EVENTS.replace("\"stop\"", &format!("\"{finish}\""))),
+        }]);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("meter.jsonl");
+        let prices = memwarden_model::Prices::default();
+        let meter = Arc::new(memwarden_model::Meter::append_to(&path, prices).unwrap());
+        let mut config = config(&double.url);
+        config.delivery = delivery;
+        config.key = Some(key("sk-verysecret123"));
+        let (model, _) = paced(config, &meter);
+        let error = ask(&model).unwrap_err();
+        assert!(matches!(error, ModelError::Withheld { .. }));
+        let line = std::fs::read_to_string(&path).unwrap();
+        assert!(line.contains("[key] xxx") && line.len() < 1_000, "{line}");
+        assert!(!format!("{error:?}{line}").contains("verysecret"));
+    }
+}
+
+#[test]
+fn a_usage_that_is_none_is_counted_and_the_reply_is_one() {
+    for given in ["\"3\"", "-3", "null", "2.5"] {
+        let body = reply("hello world", "stop").replace(
+            "\"completion_tokens\": 100",
+            &format!("\"completion_tokens\": {given}"),
+        );
+        let double = Double::new(vec![ok(&body)]);
+        let meter = meter();
+        let (model, _) = paced(config(&double.url), &meter);
+        let usage = ask(&model).unwrap().usage.unwrap();
+        assert!(matches!(usage.source, UsageSource::Counted { .. }), "{given}");
+        assert_eq!(usage.completion, 2, "{given}");
+    }
+}
+
+#[test]
+fn what_a_model_thinks_is_of_unknown_cost_where_its_provider_does_not_count() {
+    let text = reply("hello world", "stop");
+    let silent = format!("{}}}", text.split_at(text.find(", \"usage\"").unwrap()).0);
+    let double = Double::new(vec![ok(&silent)]);
+    let meter = Arc::new(memwarden_model::Meter::in_memory(
+        memwarden_model::Prices::parse(&PRICES.replace("gpt-4o-mini", "o3")).unwrap(),
     ));
-    assert!(pace.waits().is_empty());
+    let mut config = config(&double.url);
+    config.model = "o3".to_owned();
+    let (model, _) = paced(config, &meter);
+    assert_eq!(ask(&model).unwrap().usage, None);
+    let total = total(&meter);
+    assert_eq!((total.uncounted, total.whole_cost()), (1, None));
+}
+
+#[test]
+fn a_prompt_that_overflows_a_tokenizer_is_metered() {
+    let text = reply("hello world", "stop");
+    let silent = format!("{}}}", text.split_at(text.find(", \"usage\"").unwrap()).0);
+    let double = Double::new(vec![ok(&silent)]);
+    let meter = meter();
+    let (model, _) = paced(config(&double.url), &meter);
+    let (purpose, messages) = (purpose("answer"), [Message::user(" ".repeat(1_000_000) + "x")]);
+    let call = ChatCall::new(&purpose, &messages, NonZeroU32::MIN);
+    let usage = model.chat(&[call]).pop().unwrap().unwrap().usage.unwrap();
+    assert!(matches!(usage.source, UsageSource::Approximated { .. }));
+    assert_eq!(total(&meter).calls, 1);
 }
 
 #[test]

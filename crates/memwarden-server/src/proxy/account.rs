@@ -1,24 +1,20 @@
 //! The line in the meter for one call. It is written exactly once, whatever becomes of the call: an account that is
 //! dropped open says that the client left.
 
-use super::asked::{self, Prompt, Route};
+use super::asked::Route;
 use super::labels::Labels;
 use super::problem::Problem;
+use super::prompt;
 use super::relay::Verdict;
-use super::reply::{Fault, Seen};
+use super::reply::{Fault, Seen, Shortfall};
 use bytes::Bytes;
 use http::StatusCode;
 use memwarden::core::Timestamp;
 use memwarden::core::model::{Ability, Finish, Usage, UsageSource};
-use memwarden::model::{Call, Meter, Outcome, Served, count_tokens};
+use memwarden::model::{Call, Counted, Meter, Outcome, Served, TokenCount};
 use memwarden::{Clock as _, SystemClock};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What a message adds to its texts and what primes the reply, as OpenAI documents for its chat models ("How to count
-/// tokens with tiktoken"); the speaker is a token more.
-const PER_MESSAGE: u64 = 4;
-const PER_REPLY: u64 = 3;
 
 /// How a call came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +25,11 @@ pub(super) enum End {
     Cut,
     /// The endpoint sent nothing for too long.
     Silent,
-    /// The endpoint could not be reached, or hung up before it answered.
+    /// The endpoint could not be reached.
     Unreachable,
-    /// The client left, or the proxy was stopped.
+    /// The endpoint hung up before it answered.
+    Closed,
+    /// The client left or read no further, or the proxy was stopped.
     Left,
 }
 
@@ -40,6 +38,7 @@ impl End {
     pub(super) const fn of(problem: &Problem) -> Self {
         match problem {
             Problem::Timeout { .. } => Self::Silent,
+            Problem::Closed { .. } => Self::Closed,
             _ => Self::Unreachable,
         }
     }
@@ -98,7 +97,7 @@ impl Account {
 
     /// Closes within a task, and lets others go on where that takes long.
     pub(super) fn close_in_place(&mut self, end: End) -> Verdict {
-        let counts = self.seen.as_ref().is_some_and(|seen| seen.usage.is_none());
+        let counts = self.seen.as_ref().is_some_and(|seen| seen.usage().is_none());
         if self.written.is_none() && counts {
             // Whole replies are read, and what nobody counted is counted.
             return tokio::task::block_in_place(|| self.close(end));
@@ -131,6 +130,7 @@ impl Account {
                 .and_then(|seen| seen.finish.as_deref())
                 .map(Finish::from_word),
             retries: 0,
+            unsettled: 0,
             waiting: Duration::ZERO,
             serving: self.sent.elapsed(),
         };
@@ -150,6 +150,7 @@ impl Account {
         let refused = self.status.is_some_and(|status| !status.is_success());
         match end {
             End::Unreachable => (Some("unreachable"), Verdict::Cut),
+            End::Closed => (Some("closed"), Verdict::Cut),
             End::Silent => (Some("timeout"), Verdict::Cut),
             End::Cut => (Some("cut"), Verdict::Cut),
             End::Left => (Some("left"), Verdict::Cut),
@@ -159,50 +160,45 @@ impl Account {
                 Some(Fault::Malformed) => (Some("malformed"), Verdict::Whole),
                 Some(Fault::Failed) => (Some("failed"), Verdict::Whole),
                 Some(Fault::TooLarge) => (Some("too-large"), Verdict::Whole),
-                None => (self.is_at_limit().then_some("truncated"), Verdict::Whole),
+                None => (self.shortfall(), Verdict::Whole),
             },
         }
     }
 
-    fn is_at_limit(&self) -> bool {
-        let finish = self.seen.as_ref().and_then(|seen| seen.finish.as_deref());
-        finish == Some("length")
+    fn shortfall(&self) -> Option<&'static str> {
+        Some(match self.seen.as_ref()?.shortfall()? {
+            Shortfall::Truncated => "truncated",
+            Shortfall::Withheld => "withheld",
+            Shortfall::Empty => "empty",
+        })
     }
 
-    /// The endpoint's count; or else ours, of what was sent and what came. None where nothing can be said: the reply
-    /// was not read, or there was none.
+    /// The endpoint's count; or else ours, of what was sent and what came. None where nothing can be said: there was no
+    /// reply, it did not come whole, or it was not read.
     fn usage(&self, error: Option<&str>) -> Option<Usage> {
         let seen = self.seen.as_ref()?;
-        if let Some((prompt, completion)) = seen.usage {
+        if let Some((prompt, completion)) = seen.usage() {
             return Some(Usage {
                 prompt,
                 completion,
                 source: UsageSource::Provider,
             });
         }
-        if matches!(error, Some("malformed" | "too-large")) {
+        if !matches!(error, None | Some("truncated" | "withheld" | "empty")) {
             return None;
         }
-        let Prompt {
-            texts,
-            messages,
-            tokens,
-        } = asked::prompt(self.route, &self.body);
-        let framing = match self.route {
-            Route::Chat => PER_MESSAGE * messages + PER_REPLY,
-            Route::Embeddings => 0,
+        let counted = match self.route {
+            Route::Chat => Counted::Reply,
+            Route::Embeddings => Counted::Texts,
         };
-        let count = |text: &str| count_tokens(&self.model, text).0;
-        let sent: u64 = texts.iter().map(|text| count(text)).sum();
-        let (completion, source) = count_tokens(&self.model, &seen.text);
-        Some(Usage {
-            prompt: sent + tokens + framing,
-            completion,
-            source,
-        })
+        let mut count = TokenCount::of(&self.model, counted)?;
+        prompt::count(self.route, &self.body, &mut count)?;
+        count.completion(seen.text.as_deref()?);
+        count.usage()
     }
 }
 
+/// Counts nothing: a call that is dropped open has no reply that came whole.
 impl Drop for Account {
     fn drop(&mut self) {
         self.close(End::Left);

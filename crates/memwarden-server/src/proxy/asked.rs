@@ -1,4 +1,5 @@
-//! What the meter has to know of a request: the model, and, if the endpoint does not count, what was sent.
+//! What the meter has to know of a request: the model, and how many choices it asks for. `prompt` reads what was sent,
+//! where the endpoint does not count it.
 //!
 //! Nothing here changes a request. Fields that are not read are not looked at.
 
@@ -18,14 +19,27 @@ pub(super) enum Route {
     Embeddings,
 }
 
-/// The model that a request names.
+/// What a request names.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) model: String,
+    /// Replies to one prompt, `n` of the protocol.
+    pub(super) choices: usize,
+}
+
+/// Reads a request.
 ///
-/// A body without one is refused here: it could be passed on, but not accounted for. So is one that names two, of
-/// which the endpoint might take the other.
-pub(super) fn model(body: &[u8]) -> Result<String, Problem> {
+/// A body that names no model is refused here: it could be passed on, but not accounted for. So is one that names two,
+/// of which the endpoint might take the other.
+pub(super) fn read(body: &[u8]) -> Result<Asked, Problem> {
     #[derive(Deserialize)]
     struct Named {
         model: String,
+        n: Option<Value>,
+    }
+    // A list of the right values would be read as well.
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(Problem::Json("expected `{` at its begin".to_owned()));
     }
     let named: Named = serde_json::from_slice(body).map_err(|error| Problem::Json(error.to_string()))?;
     if named.model.is_empty() {
@@ -36,88 +50,37 @@ pub(super) fn model(body: &[u8]) -> Result<String, Problem> {
             "`model` is longer than {LONGEST_MODEL} bytes"
         )));
     }
-    Ok(named.model)
+    let choices = named.n.as_ref().and_then(Value::as_u64).unwrap_or(1);
+    Ok(Asked {
+        model: named.model,
+        choices: usize::try_from(choices).unwrap_or(usize::MAX),
+    })
 }
 
-/// What was sent, for counting.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Prompt {
-    /// Texts, in order.
-    pub(super) texts: Vec<String>,
-    /// Messages among which they stood.
-    pub(super) messages: u64,
-    /// Tokens that came as such.
-    pub(super) tokens: u64,
-}
-
-/// Everything in a request that the model reads.
-pub(super) fn prompt(route: Route, body: &[u8]) -> Prompt {
-    let mut prompt = Prompt::default();
-    let Ok(Value::Object(body)) = serde_json::from_slice(body) else {
-        return prompt;
-    };
-    match route {
-        Route::Chat => {
-            for message in body
-                .get("messages")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-            {
-                prompt.texts.extend(message_texts(message));
-                prompt.messages += 1;
-            }
-            // The model reads the descriptions of tools as text, in a form that only the provider knows.
-            for name in ["tools", "functions", "response_format"] {
-                prompt.texts.extend(body.get(name).map(Value::to_string));
-            }
-        }
-        Route::Embeddings => {
-            if let Some(input) = body.get("input") {
-                inputs(input, &mut prompt);
-            }
-        }
-    }
-    prompt
-}
-
-/// The texts of a message, or of a piece of one in a stream.
-pub(super) fn message_texts(message: &Value) -> Vec<String> {
+/// The texts of a message that came, or of a piece of one in a stream.
+pub(super) fn message_texts(message: &Value) -> Vec<&str> {
     let mut texts = Vec::new();
     match message.get("content") {
-        Some(Value::String(text)) => texts.push(text.clone()),
+        Some(Value::String(text)) => texts.push(text.as_str()),
         Some(Value::Array(parts)) => {
-            let parts = parts.iter().filter_map(|part| part.get("text")?.as_str());
-            texts.extend(parts.map(str::to_owned));
+            texts.extend(parts.iter().filter_map(|part| part.get("text")?.as_str()));
         }
         _ => {}
     }
     for name in ["refusal", "reasoning_content"] {
-        texts.extend(message.get(name).and_then(Value::as_str).map(str::to_owned));
+        texts.extend(message.get(name).and_then(Value::as_str));
     }
-    let calls = message
-        .get("tool_calls")
-        .and_then(Value::as_array)
+    let calls = message.get("tool_calls").and_then(Value::as_array);
+    let functions = calls
         .into_iter()
-        .flatten();
-    for function in calls
-        .filter_map(|call| call.get("function"))
-        .chain(message.get("function_call"))
-    {
+        .flatten()
+        .filter_map(|call| call.get("function"));
+    for function in functions.chain(message.get("function_call")) {
         for name in ["name", "arguments"] {
-            texts.extend(function.get(name).and_then(Value::as_str).map(str::to_owned));
+            texts.extend(function.get(name).and_then(Value::as_str));
         }
     }
     texts
-}
-
-fn inputs(input: &Value, prompt: &mut Prompt) {
-    match input {
-        Value::String(text) => prompt.texts.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| inputs(item, prompt)),
-        Value::Number(_) => prompt.tokens += 1,
-        _ => {}
-    }
 }
 
 #[cfg(test)]
@@ -126,26 +89,20 @@ mod tests {
 
     #[test]
     fn a_body_that_cannot_be_accounted_for_is_refused() {
-        assert_eq!(model(br#"{"model":"m","new":[1]}"#).unwrap(), "m");
+        let asked = read(b" {\"model\":\"m\",\"new\":[1],\"n\":3}").unwrap();
+        assert_eq!((asked.model.as_str(), asked.choices), ("m", 3));
+        assert_eq!(read(br#"{"model":"m","n":null}"#).unwrap().choices, 1);
         for body in [
             "",
             "[]",
             "{}",
+            r#"["gpt-4o"]"#,
+            r#"["gpt-4o", 1]"#,
             r#"{"model":1}"#,
             r#"{"model":""}"#,
             r#"{"model":"a","model":"b"}"#,
         ] {
-            assert_eq!(model(body.as_bytes()).unwrap_err().code(), "bad_body", "{body}");
+            assert_eq!(read(body.as_bytes()).unwrap_err().code(), "bad_body", "{body}");
         }
-    }
-
-    #[test]
-    fn what_the_model_reads_is_counted_whatever_its_form() {
-        let body = br#"{"model":"m","messages":[{"role":"system","content":"be kind"},
-            {"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{}}]},
-            {"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}]}"#;
-        assert_eq!(prompt(Route::Chat, body).texts, ["be kind", "look", "f", "{}"]);
-        let tokens = prompt(Route::Embeddings, br#"{"model":"m","input":["a b",[1,2,3]]}"#);
-        assert_eq!((tokens.texts, tokens.tokens), (vec!["a b".to_owned()], 3));
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Events {
     /// Whether the event that has begun is too long.
     overflows: bool,
     after_return: bool,
+    /// Whether an event was too long, and so was not read.
+    pub(super) has_skipped: bool,
 }
 
 impl Events {
@@ -41,6 +43,7 @@ impl Events {
     fn add(&mut self, bytes: &[u8]) {
         if self.line.len() + bytes.len() + self.data.len() > LONGEST {
             self.overflows = true;
+            self.has_skipped = true;
             // The line stays unempty: it still has to be ended.
             self.line.truncate(1);
             return;

@@ -54,8 +54,19 @@ pub(super) async fn metered(
     let (parts, body) = request.into_parts();
     let body = collect(body, &parts.headers, limits).await?;
     let labels = labels::read(&parts.headers, in_path, shared.settings.default_purpose.as_ref())?;
-    let model = asked::model(&body)?;
-    let mut account = Account::open(Arc::clone(&shared.meter), labels, model, route, body.clone());
+    let asked = asked::read(&body)?;
+    // A call that is sent is paid for: one that could not be entered is not sent.
+    shared
+        .meter
+        .ready()
+        .map_err(|error| Problem::Unmetered(error.to_string()))?;
+    let mut account = Account::open(
+        Arc::clone(&shared.meter),
+        labels,
+        asked.model,
+        route,
+        body.clone(),
+    );
     let response = match send(shared, parts, body).await {
         Ok(response) => response,
         Err(problem) => {
@@ -64,9 +75,21 @@ pub(super) async fn metered(
         }
     };
     let status = response.status();
+    if status.is_redirection() {
+        // Clients follow it past the proxy, and past the meter.
+        account.refused(status);
+        account.close(End::Came);
+        return Err(Problem::Redirect {
+            upstream: shared.settings.upstream.to_string(),
+            status,
+        });
+    }
     if status.is_success() {
         let delivery = delivery(response.headers());
-        account.accepted(status, Seen::new(route, delivery, limits.reply_bytes));
+        account.accepted(
+            status,
+            Seen::new(route, delivery, asked.choices, limits.reply_bytes),
+        );
     } else {
         account.refused(status);
     }
@@ -77,9 +100,28 @@ pub(super) async fn metered(
 pub(super) async fn plain(shared: &Arc<Shared>, request: Request) -> Result<Response, Problem> {
     let limits = shared.limits();
     let (parts, body) = request.into_parts();
+    if leads_elsewhere(parts.uri.path()) {
+        return Err(Problem::Route(parts.uri.path().chars().take(200).collect()));
+    }
     let body = collect(body, &parts.headers, limits).await?;
     let response = send(shared, parts, body).await?;
     Ok(relayed(response, None, limits.silence))
+}
+
+/// Whether a path, as an endpoint may come to read it, leaves the place where it stands (RFC 3986, section 5.2.4).
+fn leads_elsewhere(path: &str) -> bool {
+    let mut path = path.to_ascii_lowercase();
+    // What is encoded twice is decoded as often by those that decode twice.
+    while path.contains("%25") {
+        path = path.replace("%25", "%");
+    }
+    let path = path
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace("%5c", "/")
+        .replace('\\', "/");
+    path.split('/')
+        .any(|segment| matches!(segment.split(';').next(), Some("." | "..")))
 }
 
 /// The whole body, if it is short enough and comes without long silence.
@@ -175,4 +217,33 @@ fn cause(error: &hyper_util::client::legacy::Error) -> String {
         cause = inner;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_leads_out_of_its_place_is_known_in_every_spelling() {
+        for path in [
+            "/models/../../x",
+            "/models/.",
+            "/models/a%2F..%2f..%2Fx",
+            "/models/%2e%2E/x",
+            "/models/..%5Cx",
+            "/models/%252e%252e/x",
+            "/models/..;a/x",
+        ] {
+            assert!(leads_elsewhere(path), "{path}");
+        }
+        for path in [
+            "/models",
+            "/models/org%2Ftoy",
+            "/models/a..b",
+            "/models/v1.5",
+            "/models/...",
+        ] {
+            assert!(!leads_elsewhere(path), "{path}");
+        }
+    }
 }

@@ -31,6 +31,7 @@ mod forward;
 mod headers;
 mod labels;
 mod problem;
+mod prompt;
 mod relay;
 mod reply;
 mod routes;
@@ -72,7 +73,8 @@ pub struct Limits {
     pub reply_bytes: usize,
     /// Longest wait for the head of a reply. A model may think for minutes.
     pub head: Duration,
-    /// Longest silence between two pieces of a reply, or of a request's body.
+    /// Longest silence between two pieces of a reply, or of a request's body, and longest time for which a client may not
+    /// read what has come.
     pub silence: Duration,
     /// How long open calls may go on after the stop.
     pub grace: Duration,

@@ -46,6 +46,12 @@ pub(super) enum Problem {
     Unreachable { upstream: String, why: String },
     #[error("the endpoint `{upstream}` closed the connection before it answered: {why}")]
     Closed { upstream: String, why: String },
+    #[error(
+        "the endpoint `{upstream}` sends the call elsewhere ({status}), where it would not be metered; name that address as its upstream"
+    )]
+    Redirect { upstream: String, status: StatusCode },
+    #[error("the call was not sent, because it could not be metered: {0}")]
+    Unmetered(String),
     #[error("the endpoint `{upstream}` did not answer within {} ms", limit.as_millis())]
     Timeout { upstream: String, limit: Duration },
 }
@@ -62,7 +68,8 @@ impl Problem {
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Stalled(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::Unreachable { .. } | Self::Closed { .. } => StatusCode::BAD_GATEWAY,
+            Self::Unreachable { .. } | Self::Closed { .. } | Self::Redirect { .. } => StatusCode::BAD_GATEWAY,
+            Self::Unmetered(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
         }
     }
@@ -81,6 +88,8 @@ impl Problem {
             Self::Json(_) => "bad_body",
             Self::Unreachable { .. } => "upstream_unreachable",
             Self::Closed { .. } => "upstream_closed",
+            Self::Redirect { .. } => "upstream_redirect",
+            Self::Unmetered(_) => "meter_unwritable",
             Self::Timeout { .. } => "upstream_timeout",
         }
     }

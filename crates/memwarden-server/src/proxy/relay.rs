@@ -1,6 +1,6 @@
 //! A reply on its way to the client: each piece as it comes, while the account reads along.
 //!
-//! States: *flowing* until the endpoint ends, fails, falls silent or the client leaves; then the account is closed and
+//! States: *flowing* until the endpoint ends, fails, falls silent or the client leaves or reads no further; then the account is closed and
 //! the client is told, in this order, so that whoever has a whole reply also finds it in the meter. A client is told
 //! the end of a reply only by [`Passed::End`]; whatever else happens, even the relay being dropped, it sees a cut.
 
@@ -105,7 +105,7 @@ async fn pass(
             Ok(None) => {
                 // A stream that ends without saying so is cut for the client too.
                 if close(&mut account, End::Came) == Verdict::Whole {
-                    let _ = out.send(Passed::End).await;
+                    let _ = timeout(silence, out.send(Passed::End)).await;
                 }
                 return;
             }
@@ -118,7 +118,8 @@ async fn pass(
         if is_last && close(&mut account, End::Came) == Verdict::Cut {
             return;
         }
-        if out.send(Passed::Piece(piece)).await.is_err() {
+        // A client that reads no further holds up the endpoint as long as one that says nothing does.
+        if !matches!(timeout(silence, out.send(Passed::Piece(piece))).await, Ok(Ok(()))) {
             close(&mut account, End::Left);
             return;
         }

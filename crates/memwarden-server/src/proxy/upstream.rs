@@ -47,8 +47,16 @@ pub enum UpstreamError {
         "`upstream` holds a user name or password; keys travel in the client's own `authorization` header"
     )]
     Secret,
-    /// It has a query.
-    #[error("`upstream`: `{given}` has a query; calls bring their own")]
+    /// It is the address of one route, below which there is none.
+    #[error(
+        "`upstream`: `{given}` is the address of a route; expected where the protocol begins, up to `/v1`"
+    )]
+    Route {
+        /// What was given.
+        given: String,
+    },
+    /// It has a query, or a fragment.
+    #[error("`upstream`: `{given}` has a query or a fragment; calls bring their own")]
     Query {
         /// What was given.
         given: String,
@@ -75,7 +83,8 @@ impl Upstream {
             given: given.to_owned(),
         };
         let uri = Uri::from_str(given).map_err(|_| address())?;
-        if uri.query().is_some() {
+        // A parser leaves out a fragment without a word.
+        if uri.query().is_some() || given.contains('#') {
             return Err(UpstreamError::Query {
                 given: given.to_owned(),
             });
@@ -87,10 +96,27 @@ impl Upstream {
             .ok_or_else(address)?;
         let path = parts.path_and_query.as_ref().map_or("", PathAndQuery::path);
         let path = path.trim_end_matches('/');
+        if ["/chat/completions", "/embeddings"]
+            .iter()
+            .any(|route| path.ends_with(route))
+        {
+            return Err(UpstreamError::Route {
+                given: given.to_owned(),
+            });
+        }
         let prefix = path.strip_suffix("/v1").unwrap_or(path).to_owned();
+        let authority = parts.authority.ok_or_else(address)?;
+        // Behind the host, its brackets among it, there is nothing or a port.
+        let port = authority
+            .as_str()
+            .strip_prefix(authority.host())
+            .unwrap_or_default();
+        if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
+            return Err(address());
+        }
         Ok(Self {
             scheme,
-            authority: parts.authority.ok_or_else(address)?,
+            authority,
             prefix,
         })
     }
@@ -154,15 +180,38 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_named_and_a_secret_is_not() {
-        for given in ["", "h:1", "/v1", "ftp://h", "http://", "unix:/run/x"] {
+        for given in [
+            "",
+            "h:1",
+            "/v1",
+            "ftp://h",
+            "http://",
+            "unix:/run/x",
+            "http://h:99999",
+            "http://h:0",
+            "http://h:",
+            "http://[::1]:99999/v1",
+        ] {
             let error = Upstream::parse(given).unwrap_err();
             assert!(matches!(error, UpstreamError::Address { .. }), "{given}: {error}");
         }
         let error = Upstream::parse("https://me:hunter2@h/").unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
-        assert!(matches!(
-            Upstream::parse("http://h/?key=1"),
-            Err(UpstreamError::Query { .. })
-        ));
+        for given in ["http://h/?key=1", "http://h/v1#f"] {
+            assert!(
+                matches!(Upstream::parse(given), Err(UpstreamError::Query { .. })),
+                "{given}"
+            );
+        }
+        for given in ["http://h/v1/chat/completions", "http://h/v1/embeddings/"] {
+            assert!(
+                matches!(Upstream::parse(given), Err(UpstreamError::Route { .. })),
+                "{given}"
+            );
+        }
+        assert_eq!(
+            Upstream::parse("http://[::1]:8080/v1").unwrap().to_string(),
+            "http://[::1]:8080"
+        );
     }
 }

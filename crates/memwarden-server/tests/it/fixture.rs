@@ -5,6 +5,7 @@ use memwarden::model::{Meter, Prices};
 use memwarden_server::proxy::{Limits, Proxy, Settings, Stopper, Upstream};
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,6 +15,11 @@ pub const CHAT: &str =
     r#"{"model":"toy","messages":[{"role":"user","content":"what is the capital of Norway"}]}"#;
 /// An embedding.
 pub const EMBED: &str = r#"{"model":"toy-embed","input":["one two","three"]}"#;
+
+/// A token is 2 microdollars there, 8 back.
+const PRICES: &str = "date = \"2026-11-30\"\n[[price]]\nmodel = \"toy\"\nprompt = 2.0\ncompletion = 8.0\n\
+                      [[price]]\nmodel = \"gpt-4o\"\nprompt = 2.0\ncompletion = 8.0\n\
+                      [[price]]\nmodel = \"o3\"\nprompt = 2.0\ncompletion = 8.0\n";
 
 /// Waits for nothing for long.
 pub const TIGHT: Limits = Limits {
@@ -47,13 +53,24 @@ impl Proxied {
 
     pub fn within(endpoint: SocketAddr, limits: Limits) -> Self {
         let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("calls.jsonl");
+        Self::metered_in(&file, dir, endpoint, limits)
+    }
+
+    /// One whose meter has no room for a line.
+    pub fn without_room(endpoint: SocketAddr) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self::metered_in("/dev/full".as_ref(), dir, endpoint, Limits::default())
+    }
+
+    fn metered_in(file: &Path, dir: tempfile::TempDir, endpoint: SocketAddr, limits: Limits) -> Self {
         let settings = Settings {
             listen: "127.0.0.1:0".parse().unwrap(),
             upstream: Upstream::parse(&format!("http://{endpoint}/v1")).unwrap(),
             default_purpose: None,
             limits,
         };
-        let meter = Meter::append_to(&dir.path().join("calls.jsonl"), Prices::default()).unwrap();
+        let meter = Meter::append_to(file, Prices::parse(PRICES).unwrap()).unwrap();
         let proxy = Proxy::bind(settings, Arc::new(meter)).unwrap();
         Self {
             address: proxy.address(),
@@ -107,6 +124,14 @@ impl Proxied {
     /// The lines of the meter: purpose, cell, model, tokens, who counted them, finish reason, outcome.
     pub fn calls(&self) -> Vec<String> {
         self.meter_file().lines().map(call).collect()
+    }
+
+    /// What the only call cost; `None` where nobody knows.
+    #[track_caller]
+    pub fn cost(&self) -> Option<u64> {
+        let file = self.meter_file();
+        let line: Value = serde_json::from_str(&file).unwrap();
+        line["cost_picousd"].as_u64()
     }
 
     #[track_caller]
