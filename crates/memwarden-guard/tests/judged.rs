@@ -50,9 +50,10 @@ impl Chat for Parrot {
     }
 }
 
-fn parrot(
-    says: Result<&'static str, ModelError>,
-) -> (BTreeMap<String, Arc<dyn Chat>>, Arc<Mutex<Vec<String>>>) {
+/// What a double was asked, in order.
+type Asked = Arc<Mutex<Vec<String>>>;
+
+fn parrot(says: Result<&'static str, ModelError>) -> (BTreeMap<String, Arc<dyn Chat>>, Asked) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let chat: Arc<dyn Chat> = Arc::new(Parrot {
         says,

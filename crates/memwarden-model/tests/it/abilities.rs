@@ -93,6 +93,7 @@ fn every_ability_that_is_brought_along_is_metered() {
     let meter = meter();
     let purpose = purpose("defense:bottleneck");
     let score = ScoreCall {
+        conversation: &[],
         purpose: &purpose,
         prefix: "a",
         continuation: "b",

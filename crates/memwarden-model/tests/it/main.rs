@@ -11,11 +11,13 @@ mod cassettes;
 mod double;
 #[cfg(test)]
 mod embeddings;
-#[cfg(all(test, feature = "local"))]
+#[cfg(feature = "local")]
+#[cfg(test)]
 mod encoder_files;
 #[cfg(test)]
 mod endpoint;
-#[cfg(all(test, feature = "local"))]
+#[cfg(feature = "local")]
+#[cfg(test)]
 mod entailment;
 #[cfg(test)]
 mod fixture;
@@ -26,5 +28,6 @@ mod llama;
 mod meter_file;
 #[cfg(test)]
 mod replies;
-#[cfg(all(test, feature = "local"))]
+#[cfg(feature = "local")]
+#[cfg(test)]
 mod sentences;

@@ -200,7 +200,7 @@ impl Seen {
                 if !is_reply {
                     self.fault = Some(Fault::Malformed);
                 }
-                self.read(wire);
+                self.read(&wire);
             }
         }
     }
@@ -208,11 +208,11 @@ impl Seen {
     fn event(&mut self, data: &[u8]) {
         match serde_json::from_slice::<Wire>(data) {
             Err(_) => self.fault = Some(Fault::Malformed),
-            Ok(wire) => self.read(wire),
+            Ok(wire) => self.read(&wire),
         }
     }
 
-    fn read(&mut self, wire: Wire) {
+    fn read(&mut self, wire: &Wire) {
         if let Some(given) = &wire.usage {
             self.usage = usage(self.route, given).or(self.usage);
         }
