@@ -53,6 +53,9 @@ pub(crate) struct Arguments {
     /// Ask as messages of a chat rather than as plain text
     #[arg(long)]
     chat: bool,
+    /// Only the forms that do not list the options
+    #[arg(long)]
+    unlisted: bool,
     /// Only so many tasks: for trying things out
     #[arg(long, value_name = "N")]
     tasks: Option<usize>,
@@ -137,6 +140,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome> {
         (Shots::None, &[Listing::None], "plain, unlisted"),
         (Shots::Four, &[Listing::None], "few-shot, unlisted"),
     ] {
+        if arguments.unlisted && listings.len() > 1 {
+            continue;
+        }
         let mut answers = Vec::new();
         for task in &tasks {
             let asked: Result<Vec<_>> = listings

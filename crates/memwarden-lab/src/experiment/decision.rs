@@ -169,7 +169,7 @@ mod tests {
 
         fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
             let weigh = |call: &ScoreCall<'_>| {
-                let likes = call.continuation.trim() == self.0;
+                let likes = call.continuation.starts_with(self.0);
                 let token = TokenScore {
                     text: call.continuation.to_owned(),
                     log_probability: if likes { -0.1 } else { -2.0 },

@@ -13,8 +13,8 @@ trials = 12
 tasks = 12
 [[grid]]
 name = "main"
-domains = ["react-qa"]
-variants = ["full", "paraphrase"]
+domains = ["ehr"]
+variants = ["full"]
 grants = ["plugin", "rows"]
 defenses = ["none", "warden"]
 doubt = [12.0]
