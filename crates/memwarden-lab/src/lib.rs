@@ -1,6 +1,6 @@
 //! Attacks, honest data and the report of the demo: what shows whether the defenses hold and what they cost.
 //!
-//! The demo is the light part, always linked; experiments ([`experiment`]) are behind the feature `full`. Nothing
+//! The demo is the light part, always linked; experiments (`experiment`) are behind the feature `full`. Nothing
 //! here defends: it attacks real stores that it makes, through the same verbs as everyone.
 
 pub mod agents;

@@ -19,7 +19,7 @@ pub const TOKENS_PER_MESSAGE: u64 = 3;
 pub const TOKENS_PER_REPLY: u64 = 3;
 
 /// The most text of one call that is counted, in bytes: some million tokens, more than models read. Each text counts
-/// for [`TEXT_BYTES`] more, so that many short ones come to an end too.
+/// for 32 bytes more, so that many short ones come to an end too.
 pub const MAX_COUNTED_BYTES: usize = 4 << 20;
 /// What a text costs of [`MAX_COUNTED_BYTES`] besides its bytes.
 const TEXT_BYTES: usize = 32;

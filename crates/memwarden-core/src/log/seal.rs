@@ -93,7 +93,7 @@ pub struct SaltedPayload {
 pub struct NewRecord {
     /// Its id.
     pub id: RecordId,
-    /// Its namespace, made known to the store by [`Records::namespace`].
+    /// Its namespace, made known to the store by [`Records::namespace`](super::Records::namespace).
     pub namespace: NamespaceId,
     /// The entry.
     pub entry: Entry,
