@@ -28,7 +28,7 @@ pub struct Screening {
     /// [`Verdict::Rewrite`]. It is what is stored if the verdict of the whole is `rewrite`; the original then
     /// stays as a quarantined parent.
     pub rewritten: Option<String>,
-    /// What each stage that was evaluated asked for, in order.
+    /// What each stage that exists and was evaluated asked for, in order.
     pub ran: Vec<Ran>,
 }
 
@@ -36,7 +36,7 @@ pub struct Screening {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
     /// The stage.
-    pub stage: StageName,
+    pub stage: Stage,
     /// What it asked for; [`Verdict::Admit`] where it did not fire.
     pub asked: Verdict,
     /// The rule of its failure, such as `failed-truncated`, where it could not do its work.
@@ -102,24 +102,23 @@ impl Guard {
             stage: None,
             findings: Vec::new(),
             rewritten: None,
-            ran: Vec::new(),
+            ran: Vec::with_capacity(phase.stages(policy).len()),
         };
         let read = Read::new(&candidate.entry.content);
         for name in phase.stages(policy) {
-            if name == Stage::Rerank.name() {
+            let stage = Stage::from_name(name);
+            if stage == Some(Stage::Rerank) {
                 continue;
             }
-            let found = self.run(name, policy, candidate, view, &read, chats);
+            let found = self.run(stage, policy, candidate, view, &read, chats);
             let Judged {
                 asked,
                 findings,
                 failed,
             } = settle(policy, name, phase, writer, found);
-            screening.ran.push(Ran {
-                stage: name.clone(),
-                asked,
-                failed,
-            });
+            screening
+                .ran
+                .extend(stage.map(|stage| Ran { stage, asked, failed }));
             screening.findings.extend(findings);
             if asked > screening.verdict {
                 screening.verdict = asked;
@@ -202,14 +201,14 @@ impl Guard {
 
     fn run(
         &self,
-        name: &str,
+        stage: Option<Stage>,
         policy: &Policy,
         candidate: &Candidate<'_>,
         view: &dyn StoreView,
         read: &Read<'_>,
         chats: &dyn Chats,
     ) -> Result<Vec<Finding>, StageError> {
-        match Stage::from_name(name) {
+        match stage {
             Some(Stage::Keyword) => Ok(layers::keyword(self.lists, candidate)),
             Some(Stage::Provenance) => Ok(layers::provenance(policy, candidate)),
             Some(Stage::Taint) => Ok(layers::taint_threshold(policy, candidate)),

@@ -80,7 +80,7 @@ impl Handle {
         for (kept, judged) in fresh.into_iter().zip(judged) {
             let record = kept.record.id;
             let ran = Ran {
-                stage: Stage::Rerank.name().to_owned(),
+                stage: Stage::Rerank,
                 asked: judged.asked,
                 failed: judged.failed,
             };

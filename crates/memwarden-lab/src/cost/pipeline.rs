@@ -360,7 +360,7 @@ impl<'a> Cell<'a> {
                 .condition
                 .deciding
                 .iter()
-                .find(|known| known.stage == ran.stage);
+                .find(|known| known.stage == ran.stage.name());
             let Some(deciding) = deciding else { continue };
             let count = self
                 .counts

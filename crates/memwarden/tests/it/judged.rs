@@ -201,7 +201,7 @@ fn whoever_measures_hears_of_each_judgment_once() {
     assert_eq!(told.len(), 3);
     assert!(
         told.iter()
-            .all(|one| one.phase == Phase::Read && one.ran.stage == "rerank")
+            .all(|one| one.phase == Phase::Read && one.ran.stage == memwarden::guard::Stage::Rerank)
     );
     let out = told
         .iter()
