@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::experiment::run;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 const FILE: &str = r#"
@@ -13,8 +14,8 @@ trials = 12
 tasks = 12
 [[grid]]
 name = "main"
-domains = ["ehr"]
-variants = ["full"]
+domains = ["ehr", "react-qa"]
+variants = ["full", "paraphrase"]
 grants = ["plugin", "rows"]
 defenses = ["none", "warden"]
 doubt = [12.0]
@@ -38,15 +39,25 @@ fn results<'r>(records: &'r [Record], part: &'r str) -> impl Iterator<Item = Cel
 fn the_attack_works_without_a_defense_and_not_under_origin_whatever_its_words_and_grant() {
     let (records, report) = report_of(FILE);
     let rows = report.tables[0].to_json();
+    let mut powered = BTreeSet::new();
     for row in rows["rows"].as_array().unwrap() {
-        let (asr, defense) = (row["asr"].as_f64().unwrap(), row["defense"].as_str().unwrap());
-        assert_eq!(row["power"], "yes", "{row}");
-        if defense == "warden" {
-            assert!(asr == 0.0, "{row}");
-        } else {
-            assert!(asr >= 0.5, "{row}");
+        let text = |key: &str| row[key].as_str().unwrap();
+        let asr = row["asr"].as_f64().unwrap();
+        match text("defense") {
+            "warden" => assert!(asr == 0.0, "{row}"),
+            _ if text("power") == "yes" => {
+                assert!(asr >= 0.5, "{row}");
+                powered.insert((text("attack"), text("grant")));
+            }
+            _ => {}
         }
     }
+    let all = ["full", "paraphrase"].map(|words| ["plugin", "rows"].map(|grant| (words, grant)));
+    assert_eq!(
+        powered,
+        all.into_iter().flatten().collect(),
+        "what works without a defense"
+    );
     assert!(
         results(&records, "rows/warden").all(|result| result.tamper_refused > 0 && result.honest_lost > 0)
     );
