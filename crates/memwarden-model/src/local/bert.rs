@@ -4,7 +4,7 @@
 //! one text. Pooling is the caller's business.
 
 use super::FileError;
-use super::layers::{Attention, LayerNorm, Linear, gelu};
+use super::layers::{Attention, Block, BlockShape, LayerNorm};
 use super::weights::Weights;
 use candle_core::{Device, Result, Tensor};
 use memwarden_core::encode::MAX_DIMENSIONS;
@@ -86,20 +86,8 @@ pub(super) struct Bert {
     /// The first row: every piece is of one and the same text.
     kind: Tensor,
     norm: LayerNorm,
-    layers: Vec<Layer>,
+    layers: Vec<Block>,
     heads: usize,
-}
-
-#[derive(Debug)]
-struct Layer {
-    queries: Linear,
-    keys: Linear,
-    values: Linear,
-    mixed: Linear,
-    mixed_norm: LayerNorm,
-    inner: Linear,
-    outer: Linear,
-    outer_norm: LayerNorm,
 }
 
 impl Bert {
@@ -123,22 +111,13 @@ impl Bert {
             )
         };
         let kinds = embedding("token_type_embeddings", config.type_vocab_size)?;
-        let layer = |number: usize| {
-            let at = |name: &str| format!("encoder.layer.{number}.{name}");
-            let linear = |name: &str, inputs, outputs| {
-                Linear::open(weights, &format!("{prefix}{}", at(name)), inputs, outputs)
-            };
-            Ok(Layer {
-                queries: linear("attention.self.query", width, width)?,
-                keys: linear("attention.self.key", width, width)?,
-                values: linear("attention.self.value", width, width)?,
-                mixed: linear("attention.output.dense", width, width)?,
-                mixed_norm: norm(&at("attention.output"))?,
-                inner: linear("intermediate.dense", width, config.intermediate_size)?,
-                outer: linear("output.dense", config.intermediate_size, width)?,
-                outer_norm: norm(&at("output"))?,
-            })
+        let shape = BlockShape {
+            width,
+            inner: config.intermediate_size,
+            epsilon: config.layer_norm_eps,
+            suffix: "",
         };
+        let layer = |number: usize| Block::open(weights, &format!("{prefix}encoder.layer.{number}"), shape);
         Ok(Self {
             words: embedding("word_embeddings", config.vocab_size)?,
             positions: embedding("position_embeddings", config.max_position_embeddings)?,
@@ -179,13 +158,7 @@ impl Bert {
                 &layer.keys.forward(&states)?,
                 &layer.values.forward(&states)?,
             )?;
-            let mixed = layer
-                .mixed_norm
-                .forward(&(layer.mixed.forward(&found)? + &states)?)?;
-            let inner = gelu(&layer.inner.forward(&mixed)?)?;
-            states = layer
-                .outer_norm
-                .forward(&(layer.outer.forward(&inner)? + &mixed)?)?;
+            states = layer.after(&states, &found)?;
         }
         Ok(states)
     }

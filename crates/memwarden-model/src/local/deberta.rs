@@ -5,7 +5,7 @@
 //! distances in logarithmic buckets, no places in the embedding, no convolution.
 
 use super::FileError;
-use super::layers::{LayerNorm, Linear, gelu, softmax};
+use super::layers::{Block, BlockShape, LayerNorm, Linear, gelu, softmax};
 use super::weights::Weights;
 use candle_core::{D, Device, Result, Tensor};
 use serde::Deserialize;
@@ -138,7 +138,7 @@ const MAX_PLACES: i64 = 65_536;
 pub(super) struct Deberta {
     words: Tensor,
     norm: LayerNorm,
-    layers: Vec<Layer>,
+    layers: Vec<Block>,
     /// One row for each bucket of distances: 2 × buckets, normalized.
     distances: Tensor,
     buckets: i64,
@@ -146,18 +146,6 @@ pub(super) struct Deberta {
     heads: usize,
     pooler: Linear,
     classifier: Linear,
-}
-
-#[derive(Debug)]
-struct Layer {
-    queries: Linear,
-    keys: Linear,
-    values: Linear,
-    mixed: Linear,
-    mixed_norm: LayerNorm,
-    inner: Linear,
-    outer: Linear,
-    outer_norm: LayerNorm,
 }
 
 impl Deberta {
@@ -168,22 +156,13 @@ impl Deberta {
             let name = format!("deberta.{name}.LayerNorm");
             LayerNorm::open(weights, &name, width, config.layer_norm_eps)
         };
-        let layer = |number: usize| {
-            let at = |name: &str| format!("encoder.layer.{number}.{name}");
-            let linear = |name: &str, inputs, outputs| {
-                Linear::open(weights, &format!("deberta.{}", at(name)), inputs, outputs)
-            };
-            Ok(Layer {
-                queries: linear("attention.self.query_proj", width, width)?,
-                keys: linear("attention.self.key_proj", width, width)?,
-                values: linear("attention.self.value_proj", width, width)?,
-                mixed: linear("attention.output.dense", width, width)?,
-                mixed_norm: norm(&at("attention.output"))?,
-                inner: linear("intermediate.dense", width, config.intermediate_size)?,
-                outer: linear("output.dense", config.intermediate_size, width)?,
-                outer_norm: norm(&at("output"))?,
-            })
+        let shape = BlockShape {
+            width,
+            inner: config.intermediate_size,
+            epsilon: config.layer_norm_eps,
+            suffix: "_proj",
         };
+        let layer = |number: usize| Block::open(weights, &format!("deberta.encoder.layer.{number}"), shape);
         let buckets = config.position_buckets;
         let rows = usize::try_from(buckets * 2).unwrap_or_default();
         let name = "deberta.encoder.rel_embeddings.weight";
@@ -217,13 +196,7 @@ impl Deberta {
         let mut states = self.norm.forward(&self.words.index_select(&ids, 0)?)?;
         for layer in &self.layers {
             let found = self.attend(layer, &states, &buckets)?;
-            let mixed = layer
-                .mixed_norm
-                .forward(&(layer.mixed.forward(&found)? + &states)?)?;
-            let inner = gelu(&layer.inner.forward(&mixed)?)?;
-            states = layer
-                .outer_norm
-                .forward(&(layer.outer.forward(&inner)? + &mixed)?)?;
+            states = layer.after(&states, &found)?;
         }
         let pooled = gelu(&self.pooler.forward(&states.narrow(0, 0, 1)?)?)?;
         softmax(&self.classifier.forward(&pooled)?, 1.0)?
@@ -233,7 +206,7 @@ impl Deberta {
 
     /// Attention by what pieces are, what they are to a distance, and what a distance is to them (He et al. 2020,
     /// equation 4). All three are scaled alike.
-    fn attend(&self, layer: &Layer, states: &Tensor, buckets: &Tensor) -> Result<Tensor> {
+    fn attend(&self, layer: &Block, states: &Tensor, buckets: &Tensor) -> Result<Tensor> {
         let (rows, width) = states.dims2()?;
         let columns = width / self.heads;
         let split = |all: Tensor| {

@@ -91,6 +91,68 @@ impl CustomOp1 for LayerNorm {
     }
 }
 
+/// One layer of an encoder of the BERT family but for its attention: what goes into that, and what becomes of what it
+/// finds (Devlin et al. 2018).
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) queries: Linear,
+    pub(super) keys: Linear,
+    pub(super) values: Linear,
+    mixed: Linear,
+    mixed_norm: LayerNorm,
+    inner: Linear,
+    outer: Linear,
+    outer_norm: LayerNorm,
+}
+
+/// What a [`Block`] is read from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlockShape {
+    pub(super) width: usize,
+    pub(super) inner: usize,
+    pub(super) epsilon: f32,
+    /// What follows `query`, `key` and `value` in the names of tensors.
+    pub(super) suffix: &'static str,
+}
+
+impl Block {
+    /// The tensors whose names begin with `prefix`.
+    pub(super) fn open(
+        weights: &Weights,
+        prefix: &str,
+        shape: BlockShape,
+    ) -> std::result::Result<Self, FileError> {
+        let BlockShape {
+            width,
+            inner,
+            epsilon,
+            suffix,
+        } = shape;
+        let linear =
+            |name: &str, inputs, outputs| Linear::open(weights, &format!("{prefix}.{name}"), inputs, outputs);
+        let seen = |name: &str| linear(&format!("attention.self.{name}{suffix}"), width, width);
+        let norm =
+            |name: &str| LayerNorm::open(weights, &format!("{prefix}.{name}.LayerNorm"), width, epsilon);
+        Ok(Self {
+            queries: seen("query")?,
+            keys: seen("key")?,
+            values: seen("value")?,
+            mixed: linear("attention.output.dense", width, width)?,
+            mixed_norm: norm("attention.output")?,
+            inner: linear("intermediate.dense", width, inner)?,
+            outer: linear("output.dense", inner, width)?,
+            outer_norm: norm("output")?,
+        })
+    }
+
+    /// The states after the layer, from those before it and what attention found.
+    pub(super) fn after(&self, states: &Tensor, found: &Tensor) -> Result<Tensor> {
+        let mixed = self.mixed_norm.forward(&(self.mixed.forward(found)? + states)?)?;
+        let inner = gelu(&self.inner.forward(&mixed)?)?;
+        self.outer_norm.forward(&(self.outer.forward(&inner)? + &mixed)?)
+    }
+}
+
 /// GELU, the exact one.
 pub(super) fn gelu(values: &Tensor) -> Result<Tensor> {
     values.apply_op1_no_bwd(&Gelu)
