@@ -13,7 +13,7 @@ pub use agents::{AgentRow, held};
 pub(crate) use escape::Text as Escaped;
 
 /// The look of every page.
-pub(crate) const STYLE: &str = include_str!("style.css");
+const STYLE: &str = include_str!("style.css");
 
 /// What one policy did under one attack.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +89,26 @@ pub struct DemoReport {
     pub version: String,
 }
 
+/// A page up to its headline. It forbids scripts and network access to itself; `style` comes after the common one.
+pub(crate) fn begin(page: &mut String, title: &str, style: &str) -> fmt::Result {
+    let title = Text(title);
+    writeln!(
+        page,
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+{STYLE}{style}</style>
+</head>
+<body>
+<h1>{title}</h1>"#
+    )
+}
+
 impl DemoReport {
     /// The page.
     ///
@@ -103,24 +123,8 @@ impl DemoReport {
     }
 
     fn write(&self, page: &mut String) -> fmt::Result {
-        let title = Text(&self.title);
-        writeln!(
-            page,
-            r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-{STYLE}</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p>{}</p>"#,
-            Text(&self.summary)
-        )?;
+        begin(page, &self.title, "")?;
+        writeln!(page, "<p>{}</p>", Text(&self.summary))?;
         agents::write(page, &self.agents, &self.attacks)?;
         self.policies(page)?;
         self.charts(page)?;

@@ -1,7 +1,7 @@
 //! A report as one page that needs nothing else: no script, no font, no image, no network.
 
 use super::{Column, Form, Report, Table};
-use crate::report::{Escaped, STYLE};
+use crate::report::{Escaped, begin};
 use std::fmt::{self, Write as _};
 
 /// Where a page comes from.
@@ -25,24 +25,7 @@ pub fn page(report: &Report, imprint: &Imprint) -> String {
 }
 
 fn write(page: &mut String, report: &Report, imprint: &Imprint) -> fmt::Result {
-    let title = Escaped(&report.title);
-    writeln!(
-        page,
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>
-{STYLE}{}</style>
-</head>
-<body>
-<h1>{title}</h1>"#,
-        include_str!("figures.css")
-    )?;
+    begin(page, &report.title, include_str!("figures.css"))?;
     if !report.notes.is_empty() {
         writeln!(page, "<ul>")?;
         for note in &report.notes {
