@@ -110,12 +110,15 @@ pub(super) async fn plain(shared: &Arc<Shared>, request: Request) -> Result<Resp
 
 /// Whether a path, as an endpoint may come to read it, leaves the place where it stands (RFC 3986, section 5.2.4).
 fn leads_elsewhere(path: &str) -> bool {
-    let mut path = path.to_ascii_lowercase();
     // What is encoded twice is decoded as often by those that decode twice.
-    while path.contains("%25") {
-        path = path.replace("%25", "%");
+    let mut once = String::with_capacity(path.len());
+    for character in path.to_ascii_lowercase().chars() {
+        once.push(character);
+        if once.ends_with("%25") {
+            once.truncate(once.len() - 2);
+        }
     }
-    let path = path
+    let path = once
         .replace("%2e", ".")
         .replace("%2f", "/")
         .replace("%5c", "/")
