@@ -42,6 +42,18 @@ pub enum Failure {
     BrokenPipe,
 }
 
+#[cfg(feature = "server")]
+impl From<memwarden_server::ServiceError> for Failure {
+    fn from(error: memwarden_server::ServiceError) -> Self {
+        match &error {
+            memwarden_server::ServiceError::Listen { source, .. } => {
+                Self::Input(format!("{error}: {source}"))
+            }
+            _ => Self::Service(error.to_string()),
+        }
+    }
+}
+
 impl Failure {
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
         Self::File {

@@ -5,3 +5,6 @@
 
 pub mod endpoint;
 pub mod proxy;
+mod service;
+
+pub use service::{ServiceError, Stopper};

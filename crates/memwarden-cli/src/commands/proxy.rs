@@ -21,7 +21,7 @@ mod served {
     use super::{Failure, Global, Outcome, ProxyArgs};
     use crate::output;
     use memwarden::model::{By, Meter, MeterError, Prices};
-    use memwarden_server::proxy::{Limits, Proxy, ProxyError, Settings, Upstream};
+    use memwarden_server::proxy::{Limits, Proxy, Settings, Upstream};
     use serde_json::json;
     use std::sync::Arc;
 
@@ -35,8 +35,8 @@ mod served {
             limits: Limits::default(),
         };
         let meter = Arc::new(meter(args)?);
-        let proxy = Proxy::bind(settings, Arc::clone(&meter)).map_err(|error| failure(&error))?;
-        proxy.stop_on_signals().map_err(|error| failure(&error))?;
+        let proxy = Proxy::bind(settings, Arc::clone(&meter))?;
+        proxy.stop_on_signals()?;
         let address = format!("http://{}", proxy.address());
         if global.json {
             let first = json!({"listening": address, "upstream": upstream.to_string()});
@@ -44,7 +44,7 @@ mod served {
         } else {
             output::line(&address)?;
         }
-        proxy.run().map_err(|error| failure(&error))?;
+        proxy.run()?;
         if !global.json {
             summary(&meter)?;
         }
@@ -85,13 +85,6 @@ mod served {
                 MeterError::File { path, source } => Failure::file(&path, &source),
                 error => Failure::Service(error.to_string()),
             }),
-        }
-    }
-
-    fn failure(error: &ProxyError) -> Failure {
-        match error {
-            ProxyError::Listen { source, .. } => Failure::Input(format!("{error}: {source}")),
-            _ => Failure::Service(error.to_string()),
         }
     }
 }

@@ -22,7 +22,7 @@ mod served {
     use crate::output;
     use memwarden::core::model::Chat as _;
     use memwarden::model::{FileError, LanguageModel, Meter, Metered, Prices};
-    use memwarden_server::endpoint::{Endpoint, EndpointError};
+    use memwarden_server::endpoint::Endpoint;
     use serde_json::json;
     use std::sync::Arc;
 
@@ -35,8 +35,8 @@ mod served {
         // What is asked is metered where it is known what for: by the proxy before this.
         let model = Metered::local(model, Arc::new(Meter::in_memory(Prices::default()))).passing_on();
         let name = model.model().to_owned();
-        let endpoint = Endpoint::bind(args.listen, Arc::new(model)).map_err(|error| failure(&error))?;
-        endpoint.stop_on_signals().map_err(|error| failure(&error))?;
+        let endpoint = Endpoint::bind(args.listen, Arc::new(model))?;
+        endpoint.stop_on_signals()?;
         let address = format!("http://{}", endpoint.address());
         if global.json {
             let first = json!({"listening": address, "model": name});
@@ -44,14 +44,7 @@ mod served {
         } else {
             output::line(&address)?;
         }
-        endpoint.run().map_err(|error| failure(&error))?;
+        endpoint.run()?;
         Ok(Outcome::Clean)
-    }
-
-    fn failure(error: &EndpointError) -> Failure {
-        match error {
-            EndpointError::Listen { source, .. } => Failure::Input(format!("{error}: {source}")),
-            _ => Failure::Service(error.to_string()),
-        }
     }
 }

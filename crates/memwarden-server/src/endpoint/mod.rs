@@ -22,7 +22,7 @@ mod asked;
 mod problem;
 mod said;
 
-use crate::proxy::signals;
+use crate::service::{Service, ServiceError, Stopper};
 use asked::Asked;
 use axum::Router;
 use axum::body::Body;
@@ -37,9 +37,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 /// Longest body of a request, in bytes.
 const REQUEST_BYTES: usize = 8 << 20;
@@ -55,45 +53,14 @@ const PURPOSE: &str = "serve";
 /// An endpoint that has its port.
 #[derive(Debug)]
 pub struct Endpoint {
-    runtime: Runtime,
-    listener: TcpListener,
-    address: SocketAddr,
+    service: Service,
     shared: Arc<Shared>,
-    stop: watch::Sender<bool>,
-}
-
-/// Stops an endpoint from another thread.
-#[derive(Debug, Clone)]
-pub struct Stopper(watch::Sender<bool>);
-
-impl Stopper {
-    /// Asks it to take no more requests and to end the open ones within ten seconds.
-    pub fn stop(&self) {
-        self.0.send_replace(true);
-    }
-}
-
-/// An endpoint that could not start or go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum EndpointError {
-    /// The address cannot be had.
-    #[error("`listen`: `{address}` cannot be listened on")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The system gave no threads, signals or connections.
-    #[error("the endpoint cannot run: {0}")]
-    Run(#[source] std::io::Error),
 }
 
 #[derive(Debug)]
 struct Shared {
     model: Arc<dyn Chat>,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     count: AtomicU64,
 }
 
@@ -103,43 +70,27 @@ impl Endpoint {
     /// # Errors
     ///
     /// If the address is taken or not ours, or the system gives no threads.
-    pub fn bind(listen: SocketAddr, model: Arc<dyn Chat>) -> Result<Self, EndpointError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .thread_name("memwarden-endpoint")
-            .build()
-            .map_err(EndpointError::Run)?;
-        let listener =
-            runtime
-                .block_on(TcpListener::bind(listen))
-                .map_err(|source| EndpointError::Listen {
-                    address: listen,
-                    source,
-                })?;
-        let address = listener.local_addr().map_err(EndpointError::Run)?;
+    pub fn bind(listen: SocketAddr, model: Arc<dyn Chat>) -> Result<Self, ServiceError> {
         Ok(Self {
-            runtime,
-            listener,
-            address,
+            service: Service::bind(listen, "memwarden-endpoint")?,
             shared: Arc::new(Shared {
                 model,
-                turns: Semaphore::new(AT_ONCE),
+                turns: Arc::new(Semaphore::new(AT_ONCE)),
                 count: AtomicU64::new(0),
             }),
-            stop: watch::Sender::new(false),
         })
     }
 
     /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.address
+        self.service.address()
     }
 
     /// What stops it.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.stop.clone())
+        self.service.stopper()
     }
 
     /// Also stops at SIGINT and SIGTERM.
@@ -147,15 +98,8 @@ impl Endpoint {
     /// # Errors
     ///
     /// If the system refuses the handlers.
-    pub fn stop_on_signals(&self) -> Result<(), EndpointError> {
-        let _runtime = self.runtime.enter();
-        let stopper = self.stopper();
-        let signals = signals().map_err(EndpointError::Run)?;
-        self.runtime.spawn(async move {
-            signals.await;
-            stopper.stop();
-        });
-        Ok(())
+    pub fn stop_on_signals(&self) -> Result<(), ServiceError> {
+        self.service.stop_on_signals()
     }
 
     /// Answers until it is stopped. A reply that is still being made after the grace is given up.
@@ -163,7 +107,7 @@ impl Endpoint {
     /// # Errors
     ///
     /// If the system takes the listener away.
-    pub fn run(self) -> Result<(), EndpointError> {
+    pub fn run(self) -> Result<(), ServiceError> {
         let app = Router::new()
             .route("/v1/chat/completions", post(chat))
             .route("/v1/models", get(models))
@@ -171,22 +115,10 @@ impl Endpoint {
             .fallback(no_route)
             .method_not_allowed_fallback(wrong_method)
             .with_state(self.shared);
-        let (mut begun, mut ending) = (self.stop.subscribe(), self.stop.subscribe());
-        let served = self.runtime.block_on(async move {
-            let serving = axum::serve(self.listener, app).with_graceful_shutdown(async move {
-                let _ = begun.wait_for(|stopped| *stopped).await;
-            });
-            tokio::select! {
-                served = serving => served,
-                () = async {
-                    let _ = ending.wait_for(|stopped| *stopped).await;
-                    tokio::time::sleep(GRACE).await;
-                } => Ok(()),
-            }
-        });
+        let (runtime, served) = self.service.run(app, GRACE);
         // A thread that still computes cannot be stopped, and nobody waits for what it says.
-        self.runtime.shutdown_background();
-        served.map_err(EndpointError::Run)
+        runtime.shutdown_background();
+        served
     }
 }
 
@@ -208,11 +140,13 @@ async fn chat(State(shared): Serving, request: Request) -> Result<Response, Prob
         });
     }
     let number = shared.count.fetch_add(1, Ordering::Relaxed);
-    let Ok(_turn) = shared.turns.try_acquire() else {
+    let Ok(turn) = Arc::clone(&shared.turns).try_acquire_owned() else {
         return Err(Problem::Busy(AT_ONCE));
     };
     let model = Arc::clone(&shared.model);
     let answered = tokio::task::spawn_blocking(move || {
+        // Kept until the model is done: it goes on computing for a client that has left.
+        let _turn = turn;
         let reply = answer(model.as_ref(), &asked);
         (reply, asked)
     });

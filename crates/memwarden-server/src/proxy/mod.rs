@@ -40,15 +40,12 @@ mod upstream;
 pub use labels::{CELL_HEADER, PURPOSE_HEADER};
 pub use upstream::{Upstream, UpstreamError};
 
-use axum::serve::ListenerExt as _;
+use crate::service::{Service, ServiceError, Stopper};
 use memwarden::core::model::Purpose;
 use memwarden::model::Meter;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
-use tokio::sync::watch;
 
 /// What a proxy is made from.
 #[derive(Debug, Clone)]
@@ -95,42 +92,8 @@ impl Default for Limits {
 /// A proxy that has its port.
 #[derive(Debug)]
 pub struct Proxy {
-    runtime: Runtime,
-    listener: TcpListener,
-    address: SocketAddr,
+    service: Service,
     shared: Arc<forward::Shared>,
-    stop: watch::Sender<bool>,
-}
-
-/// Stops a proxy from another thread.
-#[derive(Debug, Clone)]
-pub struct Stopper(watch::Sender<bool>);
-
-impl Stopper {
-    /// Asks the proxy to take no more calls and to end the open ones within its grace.
-    pub fn stop(&self) {
-        self.0.send_replace(true);
-    }
-}
-
-/// A proxy that could not start or go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ProxyError {
-    /// The address cannot be had.
-    #[error("`listen`: `{address}` cannot be listened on")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The system gave no threads, signals or connections.
-    #[error("the proxy cannot run: {0}")]
-    Run(#[source] std::io::Error),
-    /// The library for TLS refused its own defaults.
-    #[error("tls cannot be set up: {0}")]
-    Tls(#[source] rustls::Error),
 }
 
 impl Proxy {
@@ -139,39 +102,25 @@ impl Proxy {
     /// # Errors
     ///
     /// If the address is taken or not ours, or the system gives no threads.
-    pub fn bind(settings: Settings, meter: Arc<Meter>) -> Result<Self, ProxyError> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .thread_name("memwarden-proxy")
-            .build()
-            .map_err(ProxyError::Run)?;
-        let listener = runtime
-            .block_on(TcpListener::bind(settings.listen))
-            .map_err(|source| ProxyError::Listen {
-                address: settings.listen,
-                source,
-            })?;
-        let address = listener.local_addr().map_err(ProxyError::Run)?;
-        let shared = forward::Shared::new(settings, meter).map_err(ProxyError::Tls)?;
+    pub fn bind(settings: Settings, meter: Arc<Meter>) -> Result<Self, ServiceError> {
+        let service = Service::bind(settings.listen, "memwarden-proxy")?;
+        let shared = forward::Shared::new(settings, meter).map_err(ServiceError::Tls)?;
         Ok(Self {
-            runtime,
-            listener,
-            address,
+            service,
             shared: Arc::new(shared),
-            stop: watch::Sender::new(false),
         })
     }
 
     /// Where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.address
+        self.service.address()
     }
 
     /// What stops it.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.stop.clone())
+        self.service.stopper()
     }
 
     /// Also stops at SIGINT and SIGTERM.
@@ -179,15 +128,8 @@ impl Proxy {
     /// # Errors
     ///
     /// If the system refuses the handlers.
-    pub fn stop_on_signals(&self) -> Result<(), ProxyError> {
-        let _runtime = self.runtime.enter();
-        let stopper = self.stopper();
-        let signals = signals().map_err(ProxyError::Run)?;
-        self.runtime.spawn(async move {
-            signals.await;
-            stopper.stop();
-        });
-        Ok(())
+    pub fn stop_on_signals(&self) -> Result<(), ServiceError> {
+        self.service.stop_on_signals()
     }
 
     /// Serves until it is stopped. When it returns, every call that it took is in the meter: those that were still
@@ -196,49 +138,11 @@ impl Proxy {
     /// # Errors
     ///
     /// If the system takes the listener away.
-    pub fn run(self) -> Result<(), ProxyError> {
+    pub fn run(self) -> Result<(), ServiceError> {
         let grace = self.shared.limits().grace;
-        let listener = self.listener.tap_io(|connection| {
-            // Pieces of a stream must not wait for each other. A connection without it is slower, not wrong.
-            let _ = connection.set_nodelay(true);
-        });
-        let app = routes::router(self.shared);
-        let (mut begun, mut ending) = (self.stop.subscribe(), self.stop.subscribe());
-        let served = self.runtime.block_on(async move {
-            let serving = axum::serve(listener, app).with_graceful_shutdown(async move {
-                let _ = begun.wait_for(|stopped| *stopped).await;
-            });
-            tokio::select! {
-                served = serving => served,
-                () = async {
-                    let _ = ending.wait_for(|stopped| *stopped).await;
-                    tokio::time::sleep(grace).await;
-                } => Ok(()),
-            }
-        });
+        let (runtime, served) = self.service.run(routes::router(self.shared), grace);
         // Drops what is still open; each account closes itself then.
-        drop(self.runtime);
-        served.map_err(ProxyError::Run)
+        drop(runtime);
+        served
     }
-}
-
-/// Waits for the first signal that asks to end.
-#[cfg(unix)]
-pub(crate) fn signals() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
-}
-
-/// Waits for Ctrl-C.
-#[cfg(not(unix))]
-pub(crate) fn signals() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
-    Ok(async {
-        let _ = tokio::signal::ctrl_c().await;
-    })
 }

@@ -2,7 +2,8 @@
 
 use super::wire::{Connection, Message};
 use memwarden::model::{Meter, Prices};
-use memwarden_server::proxy::{Limits, Proxy, Settings, Stopper, Upstream};
+use memwarden_server::Stopper;
+use memwarden_server::proxy::{Limits, Proxy, Settings, Upstream};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::Path;

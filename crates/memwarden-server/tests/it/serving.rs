@@ -4,15 +4,19 @@ use super::wire::{Connection, Message};
 use memwarden::core::model::{
     Chat, ChatCall, Finish, ModelError, Reply, ReplyShape, ReplyToken, TokenLogprobs, Usage, UsageSource,
 };
-use memwarden_server::endpoint::{Endpoint, Stopper};
+use memwarden_server::Stopper;
+use memwarden_server::endpoint::Endpoint;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// Repeats the last message; `long` comes back cut off, `broken` fails.
-#[derive(Debug)]
-struct Parrot;
+/// Repeats the last message; `long` comes back cut off, `broken` fails, `slow` waits until nobody holds its perch.
+#[derive(Debug, Default)]
+struct Parrot {
+    perch: Arc<RwLock<()>>,
+}
 
 impl Chat for Parrot {
     fn model(&self) -> &str {
@@ -20,6 +24,12 @@ impl Chat for Parrot {
     }
 
     fn chat(&self, calls: &[ChatCall<'_>]) -> Vec<Result<Reply, ModelError>> {
+        if calls
+            .iter()
+            .any(|call| call.messages.last().unwrap().text == "slow")
+        {
+            drop(self.perch.read().unwrap());
+        }
         calls.iter().map(say).collect()
     }
 }
@@ -67,7 +77,11 @@ struct Serving {
 
 impl Serving {
     fn start() -> Self {
-        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), Arc::new(Parrot)).unwrap();
+        Self::of(Parrot::default())
+    }
+
+    fn of(parrot: Parrot) -> Self {
+        let endpoint = Endpoint::bind("127.0.0.1:0".parse().unwrap(), Arc::new(parrot)).unwrap();
         Self {
             address: endpoint.address(),
             stopper: endpoint.stopper(),
@@ -76,6 +90,11 @@ impl Serving {
     }
 
     fn send(&self, method: &str, path: &str, body: &str) -> Message {
+        self.begin(method, path, body).message().unwrap()
+    }
+
+    /// Sends without waiting for the answer.
+    fn begin(&self, method: &str, path: &str, body: &str) -> Connection {
         let mut connection = Connection::to(self.address);
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n\r\n",
@@ -84,7 +103,7 @@ impl Serving {
         );
         connection.send(head.as_bytes()).unwrap();
         connection.send(body.as_bytes()).unwrap();
-        connection.message().unwrap()
+        connection
     }
 
     fn ask(&self, text: &str, more: &Value) -> Message {
@@ -258,6 +277,31 @@ fn what_is_not_done_is_refused_and_not_ignored() {
     assert_eq!(serving.ask("x", &usual).status(), 200);
     let cut = serving.send("POST", "/v1/chat/completions", "{");
     assert_eq!((cut.status(), code_of(&cut).as_str()), (400, "bad_body"));
+}
+
+#[test]
+fn who_leaves_does_not_make_room_while_the_model_computes() {
+    let parrot = Parrot::default();
+    let perch = Arc::clone(&parrot.perch);
+    let serving = Serving::of(parrot);
+    let held = perch.write().unwrap();
+    let body = json!({"model": "parrot", "messages": [{"role": "user", "content": "slow"}]}).to_string();
+    let leaving: Vec<Connection> = (0..32)
+        .map(|_| serving.begin("POST", "/v1/chat/completions", &body))
+        .collect();
+    let is_full = || serving.ask("quick", &json!({})).status() == 429;
+    while !is_full() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(leaving);
+    for _ in 0..40 {
+        assert!(is_full(), "a place is free, and the model still has 32 calls");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(held);
+    while is_full() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
