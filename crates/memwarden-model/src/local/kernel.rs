@@ -5,6 +5,7 @@
 //! any number of cores, bit for bit, which a product that cuts its work by shape does not promise.
 
 use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
 
 /// Outputs of a panel: one vector of AVX-512, two of AVX2, four of NEON.
 const PANEL: usize = 16;
@@ -65,9 +66,68 @@ impl Packed {
         self.outputs
     }
 
+    /// The numbers of one output, an input each.
+    pub(super) fn output(&self, index: usize) -> impl Iterator<Item = f32> {
+        let panel = self.rows.iter().skip(index / PANEL * self.inputs);
+        panel
+            .take(self.inputs)
+            .filter_map(move |row| row.get(index % PANEL).copied())
+    }
+
     /// The product of `left`, rows of `inputs` numbers, with this matrix, each row with `bias` added: rows of
     /// `outputs` numbers. No bias is no addition.
     pub(super) fn product(&self, left: &[f32], bias: &[f32]) -> Vec<f32> {
+        let panels = Panels {
+            inputs: self.inputs,
+            outputs: self.outputs,
+            rows: &self.rows,
+        };
+        panels.product(left, bias)
+    }
+
+    /// The same product without a bias, by every core: each multiplies with some of the outputs.
+    pub(super) fn product_by_all(&self, left: &[f32]) -> Vec<f32> {
+        let panels = self.outputs.div_ceil(PANEL);
+        let each = panels.div_ceil(rayon::current_num_threads()).max(1);
+        let parts: Vec<(usize, Vec<f32>)> = self
+            .rows
+            .par_chunks((each * self.inputs).max(1))
+            .enumerate()
+            .map(|(number, rows)| {
+                let outputs = (self.outputs - number * each * PANEL).min(each * PANEL);
+                let panels = Panels {
+                    inputs: self.inputs,
+                    outputs,
+                    rows,
+                };
+                (outputs, panels.product(left, &[]))
+            })
+            .collect();
+        let mut rows: Vec<_> = parts
+            .iter()
+            .map(|(outputs, part)| part.chunks_exact(*outputs))
+            .collect();
+        let count = left.len() / self.inputs.max(1);
+        let mut product = Vec::with_capacity(count * self.outputs);
+        for _ in 0..count {
+            for row in rows.iter_mut().filter_map(Iterator::next) {
+                product.extend_from_slice(row);
+            }
+        }
+        product
+    }
+}
+
+/// Some of a matrix: whole panels, the last of which may have fewer outputs.
+#[derive(Debug, Clone, Copy)]
+struct Panels<'a> {
+    inputs: usize,
+    outputs: usize,
+    rows: &'a [[f32; PANEL]],
+}
+
+impl Panels<'_> {
+    fn product(self, left: &[f32], bias: &[f32]) -> Vec<f32> {
         let count = left.len() / self.inputs.max(1);
         let mut product = vec![0.0; count * self.outputs];
         if product.is_empty() {
@@ -169,7 +229,7 @@ fn padded(numbers: &[f32]) -> [f32; PANEL] {
 }
 
 struct Multiply<'a> {
-    right: &'a Packed,
+    right: Panels<'a>,
     left: &'a [f32],
     bias: &'a [f32],
     product: &'a mut [f32],
@@ -190,7 +250,7 @@ impl Compute for Multiply<'_> {
 impl Multiply<'_> {
     #[inline(always)]
     fn multiply<S: Simd, const ROWS: usize, const V: usize>(self, simd: S) {
-        let Packed {
+        let Panels {
             inputs,
             outputs,
             rows,
@@ -198,7 +258,7 @@ impl Multiply<'_> {
         // Blocks of rows, one column of a block for each input.
         let count = self.left.len() / inputs;
         let mut blocks = vec![[0.0; ROWS]; count.div_ceil(ROWS) * inputs];
-        for (index, row) in self.left.chunks_exact(*inputs).enumerate() {
+        for (index, row) in self.left.chunks_exact(inputs).enumerate() {
             let block = blocks.iter_mut().skip(index / ROWS * inputs);
             for (column, value) in block.zip(row) {
                 if let Some(place) = column.get_mut(index % ROWS) {
@@ -207,11 +267,11 @@ impl Multiply<'_> {
             }
         }
         // A panel stays in the nearest cache while all blocks pass it.
-        for (number, panel) in rows.chunks_exact(*inputs).enumerate() {
+        for (number, panel) in rows.chunks_exact(inputs).enumerate() {
             let first = number * PANEL;
             let bias = load(simd, &padded(self.bias.get(first..).unwrap_or_default()));
             let products = self.product.chunks_mut(ROWS * outputs);
-            for (block, product) in blocks.chunks_exact(*inputs).zip(products) {
+            for (block, product) in blocks.chunks_exact(inputs).zip(products) {
                 let mut sums: [[S::f32s; V]; ROWS] = [bias; ROWS];
                 for (left, right) in block.iter().zip(panel) {
                     let right = load::<S, V>(simd, right);
@@ -222,7 +282,7 @@ impl Multiply<'_> {
                         }
                     }
                 }
-                for (row, sums) in product.chunks_exact_mut(*outputs).zip(&sums) {
+                for (row, sums) in product.chunks_exact_mut(outputs).zip(&sums) {
                     let places = row.iter_mut().skip(first);
                     places
                         .zip(store::<S, V>(sums))
@@ -393,6 +453,17 @@ mod tests {
                 .collect();
             let other = Packed::of_inputs(outputs, turned.chunks_exact(outputs));
             prop_assert_eq!(other.product(&left, &bias), product);
+        }
+
+        #[test]
+        fn every_core_makes_the_same_bits_as_one((inputs, left, right, bias) in matrices(), threads in 1_usize..6) {
+            let packed = Packed::of_outputs(inputs, right.chunks_exact(inputs));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            prop_assert_eq!(pool.install(|| packed.product_by_all(&left)), packed.product(&left, &[]));
+            for (index, output) in right.chunks_exact(inputs).enumerate() {
+                prop_assert_eq!(packed.output(index).collect::<Vec<_>>(), output);
+            }
+            prop_assert_eq!(packed.output(bias.len() + PANEL).count(), 0);
         }
 
         #[test]

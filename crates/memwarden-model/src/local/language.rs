@@ -19,6 +19,7 @@ use memwarden_core::model::{
     ModelError, Reply, ReplyShape, ReplyToken, ScoreCall, Scored, TokenLogprobs, TokenScore, Usage,
     UsageSource,
 };
+use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -219,7 +220,6 @@ impl LanguageModel {
         let mut scored = Vec::with_capacity(weighed.len());
         if !weighed.is_empty() {
             self.ask(Precision::Full, |engine| {
-                let mut targets = weighed.iter();
                 self.feed(
                     engine,
                     &tokens,
@@ -228,16 +228,13 @@ impl LanguageModel {
                     |llama, from, states| {
                         let rows = states.dim(0).map_err(|error| self.failed(&error))?;
                         let skip = needed.saturating_sub(from);
-                        for (row, target) in self
-                            .scores(llama, states, skip, rows - skip)?
-                            .iter()
-                            .zip(&mut targets)
-                        {
-                            scored.push(TokenScore {
-                                text: self.vocabulary.text(*target),
-                                log_probability: log_probability(row, *target),
-                            });
-                        }
+                        let rows = self.scores(llama, states, skip, rows - skip)?;
+                        let targets = weighed.get(scored.len()..).unwrap_or_default();
+                        let weighed = rows.par_iter().zip(targets).map(|(row, target)| TokenScore {
+                            text: self.vocabulary.text(*target),
+                            log_probability: log_probability(row, *target),
+                        });
+                        scored.extend(weighed.collect::<Vec<_>>());
                         Ok(())
                     },
                 )

@@ -12,8 +12,7 @@ pub(super) use pass::{BLOCK, Cache, Watch};
 
 use super::files::FileError;
 use super::gguf::{Gguf, shown};
-use candle_core::Tensor;
-use ops::RmsNorm;
+use ops::{Product, RmsNorm};
 
 /// The shape of a model.
 #[derive(Debug, Clone)]
@@ -64,8 +63,7 @@ struct Block {
 }
 
 enum Matrix {
-    /// Rows × columns.
-    Full(Tensor),
+    Full(Product),
     Eight(std::sync::Arc<candle_core::quantized::QTensor>),
 }
 

@@ -2,7 +2,31 @@
 //!
 //! All take whole, contiguous tensors; the forward pass makes no others.
 
+use crate::local::kernel::Packed;
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, InplaceOp1, Layout, Result, Shape, bail};
+use rayon::prelude::*;
+
+/// Numbers that one core takes at once where a step is shared among them.
+const SHARE: usize = 1 << 14;
+
+/// x · Wᵀ, by every core.
+#[derive(Debug)]
+pub(super) struct Product(pub(super) Packed);
+
+impl CustomOp1 for Product {
+    fn name(&self) -> &'static str {
+        "product"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (rows, columns) = layout.shape().dims2()?;
+        if columns != self.0.inputs() {
+            bail!("rows of {columns} numbers for {} inputs", self.0.inputs());
+        }
+        let product = self.0.product_by_all(whole(storage, layout)?);
+        Ok((CpuStorage::F32(product), (rows, self.0.outputs()).into()))
+    }
+}
 
 /// x · weight / √(mean x² + ε), row by row (Zhang & Sennrich 2019, arXiv 1910.07467).
 #[derive(Debug)]
@@ -85,7 +109,9 @@ impl InplaceOp1 for CausalSoftmax {
     fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
         let scores = whole_mut(storage, layout)?;
         let width = self.past + self.tokens;
-        for (at, row) in scores.chunks_exact_mut(width.max(1)).enumerate() {
+        let rows = scores.par_chunks_exact_mut(width.max(1));
+        let least = (SHARE / width.max(1)).max(1);
+        rows.enumerate().with_min_len(least).try_for_each(|(at, row)| {
             let seen = self.past + at % self.tokens.max(1) + 1;
             let Some((row, hidden)) = row.split_at_mut_checked(seen) else {
                 bail!("a position sees more than there is");
@@ -100,8 +126,8 @@ impl InplaceOp1 for CausalSoftmax {
                 *score /= sum;
             }
             hidden.fill(0.0);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -122,11 +148,14 @@ impl CustomOp2 for SwiGlu {
         up_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
         let (gate, up) = (whole(gate, gate_layout)?, whole(up, up_layout)?);
-        let out = gate
-            .iter()
-            .zip(up)
-            .map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up);
-        Ok((CpuStorage::F32(out.collect()), gate_layout.shape().clone()))
+        let mut out = vec![0.0; gate.len()];
+        let shares = out.par_chunks_mut(SHARE).zip(gate.par_chunks(SHARE));
+        shares.zip(up.par_chunks(SHARE)).for_each(|((out, gate), up)| {
+            for ((out, gate), up) in out.iter_mut().zip(gate).zip(up) {
+                *out = gate / (1.0 + (-gate).exp()) * up;
+            }
+        });
+        Ok((CpuStorage::F32(out), gate_layout.shape().clone()))
     }
 }
 

@@ -1,10 +1,11 @@
 //! The tensors of a file as weights. Whatever they are stored as, they are held in 32-bit floats or in `Q8_0`: other
 //! block formats have no fast product in the tensor library.
 
-use super::ops::RmsNorm;
+use super::ops::{Product, RmsNorm};
 use super::{Block, Llama, Matrix, Precision, Shape};
 use crate::local::files::FileError;
 use crate::local::gguf::{Gguf, Kind, RawTensor};
+use crate::local::kernel::Packed;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use candle_core::{Device, Result, Tensor};
 use std::borrow::Cow;
@@ -99,24 +100,31 @@ impl Matrix {
             Precision::Eight if is_blocked => {
                 Self::Eight(Arc::new(QTensor::quantize(&full(raw)?, GgmlDType::Q8_0)?))
             }
-            Precision::Eight | Precision::Full => Self::Full(full(raw)?),
+            Precision::Eight | Precision::Full => {
+                let numbers = full(raw)?.to_vec2::<f32>()?;
+                let inputs = numbers.first().map_or(0, Vec::len);
+                let rows = numbers.iter().map(Vec::as_slice);
+                Self::Full(Product(Packed::of_outputs(inputs, rows)))
+            }
         })
     }
 
     /// `inputs` (tokens × columns) times the rows.
     pub(super) fn times(&self, inputs: &Tensor) -> Result<Tensor> {
         match self {
-            Self::Full(rows) => inputs.matmul(&rows.t()?),
+            Self::Full(product) => inputs.apply_op1_no_bwd(product),
             Self::Eight(rows) => inputs.apply_op1_no_bwd(rows.as_ref()),
         }
     }
 
     /// The rows of these tokens.
     pub(super) fn rows(&self, tokens: &[u32]) -> Result<Tensor> {
-        let tokens = Tensor::new(tokens, &Device::Cpu)?;
         match self {
-            Self::Full(rows) => rows.index_select(&tokens, 0),
-            Self::Eight(rows) => rows.embedding(&tokens),
+            Self::Full(Product(packed)) => {
+                let numbers = tokens.iter().flat_map(|token| packed.output(*token as usize));
+                Tensor::from_vec(numbers.collect(), (tokens.len(), packed.inputs()), &Device::Cpu)
+            }
+            Self::Eight(rows) => rows.embedding(&Tensor::new(tokens, &Device::Cpu)?),
         }
     }
 }
