@@ -509,15 +509,7 @@ impl Chat for PassingOn {
                 .0
                 .chat_once(call, schema.as_ref(), |reply| came = Some(reply.clone()));
             match (entered, came) {
-                (
-                    Err(
-                        ModelError::Truncated { .. }
-                        | ModelError::Empty { .. }
-                        | ModelError::Withheld { .. }
-                        | ModelError::Schema { .. },
-                    ),
-                    Some(reply),
-                ) => Ok(reply),
+                (Err(error), Some(reply)) if error.is_about_the_reply() => Ok(reply),
                 (entered, _) => entered,
             }
         })

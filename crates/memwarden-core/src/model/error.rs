@@ -201,6 +201,15 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// Whether a reply came and is of no use: the model can be reached, and another call may do better.
+    #[must_use]
+    pub const fn is_about_the_reply(&self) -> bool {
+        matches!(
+            self,
+            Self::Truncated { .. } | Self::Empty { .. } | Self::Withheld { .. } | Self::Schema { .. }
+        )
+    }
+
     /// The name under which it is counted.
     #[must_use]
     pub const fn name(&self) -> &'static str {
