@@ -132,6 +132,14 @@ impl Digest {
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
+
+    /// Its first 16 hexadecimal digits: enough to tell apart what nobody makes collide, as files of models.
+    #[must_use]
+    pub fn short(&self) -> String {
+        let mut digits = self.to_string();
+        digits.truncate(16);
+        digits
+    }
 }
 
 /// RFC 6962 §2.1 leaf hash: `SHA-256(0x00 ‖ leaf)`.

@@ -95,11 +95,10 @@ impl StaticEncoder {
         if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
             return Err(EncodeError::Dimensions { given: dimensions });
         }
-        let digest = Digest::of(&[table, tokenizer].concat()).to_string();
-        let digits: String = digest.chars().take(16).collect();
+        let digest = Digest::of(&[table, tokenizer].concat()).short();
         Ok(Self {
             model,
-            name: format!("static-{dimensions}-{digits}").into(),
+            name: format!("static-{dimensions}-{digest}").into(),
             dimensions,
         })
     }

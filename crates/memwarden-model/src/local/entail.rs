@@ -85,10 +85,9 @@ impl EntailmentModel {
         let (pieces, tokenizer_bytes) = Pieces::open(directory, config.vocab_size, BRINGS)?;
         let files = [weights.bytes(), &tokenizer_bytes, &config_bytes];
         let digests: String = files.iter().map(|bytes| Digest::of(bytes).to_string()).collect();
-        let digest = Digest::of(digests.as_bytes()).to_string();
-        let digits: String = digest.chars().take(16).collect();
+        let digest = Digest::of(digests.as_bytes()).short();
         Ok(Self {
-            name: format!("deberta-v2-{digits}"),
+            name: format!("deberta-v2-{digest}"),
             deberta: Deberta::open(&weights, &config)?,
             pieces,
             labels,

@@ -4,6 +4,7 @@
 //! it computes nothing and knows no architecture.
 
 use super::files::FileError;
+use memwarden_core::Digest;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::ops::Range;
@@ -190,6 +191,12 @@ impl Gguf {
     /// It does not say.
     pub fn architecture(&self) -> Result<&str, FileError> {
         self.text("general.architecture")
+    }
+
+    /// Of all its bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.bytes)
     }
 
     /// Numbers in all its tensors.

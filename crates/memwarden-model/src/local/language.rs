@@ -14,6 +14,7 @@ use crate::backend::{Attempt, Backend};
 use crate::pace::Pace;
 use crate::schema::Schema;
 use candle_core::Tensor;
+use memwarden_core::Digest;
 use memwarden_core::model::{
     Ability, AttentionCall, AttentionWeights, ChatCall, Finish, HiddenCall, HiddenStates, Message,
     ModelError, Reply, ReplyShape, ReplyToken, ScoreCall, Scored, TokenLogprobs, TokenScore, Usage,
@@ -22,6 +23,9 @@ use memwarden_core::model::{
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+
+/// The most weights that are shown at once, 256 MiB of them: they grow with the square of a text.
+const MOST_WEIGHTS: usize = 1 << 26;
 
 /// A language model on this machine. [`Metered::local`](crate::Metered::local) is the way to ask it.
 #[derive(Debug)]
@@ -117,14 +121,10 @@ impl LanguageModel {
         self.file.parameters()
     }
 
-    /// What it can do.
+    /// Of its file: a name says nothing of what is in it.
     #[must_use]
-    pub fn abilities(&self) -> Vec<Ability> {
-        let mut abilities = vec![Ability::Score, Ability::Hidden, Ability::Attention];
-        if self.template.is_some() {
-            abilities.extend([Ability::Chat, Ability::JsonSchema, Ability::Logprobs]);
-        }
-        abilities
+    pub fn digest(&self) -> Digest {
+        self.file.digest()
     }
 
     /// Asks the weights of one precision, which come into memory at the first time.
@@ -255,11 +255,12 @@ impl LanguageModel {
             layer: Some(call.layer),
             ..Watch::default()
         };
-        let tokens = self.watched(call.text, &mut watch)?;
+        let given = self.encode(call.text)?;
+        self.watched(&given, &mut watch)?;
         Ok(HiddenStates {
             dimensions: self.shape.width,
             values: watch.states,
-            usage: Some(usage(tokens, 0)),
+            usage: Some(usage(given.len(), 0)),
         })
     }
 
@@ -272,8 +273,14 @@ impl LanguageModel {
             attention: Some(call.block),
             ..Watch::default()
         };
-        let tokens = self.watched(call.text, &mut watch)?;
         let heads = self.shape.heads;
+        let given = self.encode(call.text)?;
+        let tokens = given.len();
+        if tokens.saturating_mul(tokens).saturating_mul(heads) > MOST_WEIGHTS {
+            let most = (MOST_WEIGHTS / heads.max(1)).isqrt();
+            return Err(self.refused(format!("{tokens} tokens: attention is shown of at most {most}")));
+        }
+        self.watched(&given, &mut watch)?;
         let mut values = Vec::with_capacity(heads * tokens * tokens);
         for head in 0..heads {
             for (seen, weights) in &watch.weights {
@@ -293,13 +300,11 @@ impl LanguageModel {
     }
 
     /// Sends a text through from its beginning.
-    fn watched(&self, text: &str, watch: &mut Watch) -> Result<usize, ModelError> {
-        let tokens = self.encode(text)?;
+    fn watched(&self, tokens: &[u32], watch: &mut Watch) -> Result<(), ModelError> {
         self.fits(tokens.len())?;
         self.ask(Precision::Full, |engine| {
-            self.feed(engine, &tokens, 0, watch, |_, _, _| Ok(()))
-        })?;
-        Ok(tokens.len())
+            self.feed(engine, tokens, 0, watch, |_, _, _| Ok(()))
+        })
     }
 
     fn chat_one(&self, call: &ChatCall<'_>) -> Result<Reply, ModelError> {

@@ -116,10 +116,9 @@ impl SentenceEncoder {
         let (pass, weights) = Pass::open(directory, &config)?;
         let files = [weights.as_slice(), &tokenizer_bytes, &config_bytes];
         let digests: String = files.iter().map(|bytes| Digest::of(bytes).to_string()).collect();
-        let digest = Digest::of(format!("{digests} {window}").as_bytes()).to_string();
-        let digits: String = digest.chars().take(16).collect();
+        let digest = Digest::of(format!("{digests} {window}").as_bytes()).short();
         Ok(Self {
-            name: format!("{}-{}-{digits}", pass.name(), config.hidden_size),
+            name: format!("{}-{}-{digest}", pass.name(), config.hidden_size),
             pass,
             pieces,
             dimensions: config.hidden_size,

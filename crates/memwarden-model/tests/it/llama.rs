@@ -386,6 +386,39 @@ fn number(key: &str, value: u32) -> Vec<u8> {
 }
 
 #[test]
+fn attention_that_would_not_fit_is_refused_before_it_is_computed() {
+    let roomy = changed(
+        &number("llama.context_length", 192),
+        &number("llama.context_length", 1 << 20),
+    );
+    let model = Metered::local(read(roomy).unwrap(), meter());
+    let purpose = purpose("answer");
+    let call = AttentionCall {
+        purpose: &purpose,
+        text: &"\n1".repeat(4097),
+        block: 0,
+    };
+    let error = model.attend(&[call]).pop().unwrap().unwrap_err();
+    assert!(matches!(error, ModelError::Call { .. }), "{error}");
+    assert!(
+        error.to_string().contains("attention is shown of at most 4096"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_model_is_told_by_what_is_in_its_file() {
+    let one = read(bytes()).unwrap();
+    let other = changed(
+        &number("llama.context_length", 192),
+        &number("llama.context_length", 191),
+    );
+    let other = read(other).unwrap();
+    assert_eq!(one.name(), other.name());
+    assert_ne!(one.digest(), other.digest());
+}
+
+#[test]
 fn a_file_that_ends_anywhere_before_its_end_is_an_error() {
     let whole = bytes();
     assert!(read(whole.clone()).is_ok());
