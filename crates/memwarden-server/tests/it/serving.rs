@@ -8,14 +8,16 @@ use memwarden_server::Stopper;
 use memwarden_server::endpoint::Endpoint;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// Repeats the last message; `long` comes back cut off, `broken` fails, `slow` waits until nobody holds its perch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Parrot {
     perch: Arc<RwLock<()>>,
+    /// Hears of each slow call.
+    begun: Sender<()>,
 }
 
 impl Chat for Parrot {
@@ -28,6 +30,7 @@ impl Chat for Parrot {
             .iter()
             .any(|call| call.messages.last().unwrap().text == "slow")
         {
+            self.begun.send(()).unwrap();
             drop(self.perch.read().unwrap());
         }
         calls.iter().map(say).collect()
@@ -77,7 +80,10 @@ struct Serving {
 
 impl Serving {
     fn start() -> Self {
-        Self::of(Parrot::default())
+        Self::of(Parrot {
+            perch: Arc::default(),
+            begun: channel().0,
+        })
     }
 
     fn of(parrot: Parrot) -> Self {
@@ -281,27 +287,25 @@ fn what_is_not_done_is_refused_and_not_ignored() {
 
 #[test]
 fn who_leaves_does_not_make_room_while_the_model_computes() {
-    let parrot = Parrot::default();
-    let perch = Arc::clone(&parrot.perch);
-    let serving = Serving::of(parrot);
+    let perch = Arc::<RwLock<()>>::default();
+    let (begun, slow) = channel();
+    let serving = Serving::of(Parrot {
+        perch: Arc::clone(&perch),
+        begun,
+    });
     let held = perch.write().unwrap();
     let body = json!({"model": "parrot", "messages": [{"role": "user", "content": "slow"}]}).to_string();
     let leaving: Vec<Connection> = (0..32)
         .map(|_| serving.begin("POST", "/v1/chat/completions", &body))
         .collect();
     let is_full = || serving.ask("quick", &json!({})).status() == 429;
-    while !is_full() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    (0..32).for_each(|_| slow.recv().unwrap());
     drop(leaving);
-    for _ in 0..40 {
+    for _ in 0..400 {
         assert!(is_full(), "a place is free, and the model still has 32 calls");
-        std::thread::sleep(Duration::from_millis(5));
     }
     drop(held);
-    while is_full() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    while is_full() {}
 }
 
 #[test]
