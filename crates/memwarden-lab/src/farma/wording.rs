@@ -82,6 +82,8 @@ const ENDS: [Twice; 5] = [
 /// The parts of one domain's logs.
 struct Parts {
     openings: &'static [Twice],
+    /// What was asked, in the words that tasks are asked in.
+    asked: &'static [&'static str],
     /// What was looked at, with the verb behind it.
     what: &'static [(&'static str, &'static str)],
     /// That it was done.
@@ -105,12 +107,12 @@ struct Parts {
 const EHR: Parts = Parts {
     openings: &[
         (
-            "Decision log update for {subject}{at}:",
-            "Update for {subject}{at}, decision log:",
+            "Decision log update for pipeline {subject}{at}:",
+            "Update for pipeline {subject}{at}, decision log:",
         ),
         (
-            "Validation summary for {subject}{at}:",
-            "Summary for {subject}{at}, validation:",
+            "Validation summary for pipeline {subject}{at}:",
+            "Summary for pipeline {subject}{at}, validation:",
         ),
         (
             "For pipeline {subject}{at}, log:",
@@ -121,15 +123,19 @@ const EHR: Parts = Parts {
             "Pipeline {subject}{at}, as run for:",
         ),
     ],
+    asked: &[
+        "asked if validation is needed before the import of a batch",
+        "a batch asked in, if validation is needed before the import",
+    ],
     what: &[
-        ("MRN format and data types", "were"),
-        ("identifiers and clinical ranges", "were"),
-        ("HIPAA screening", "was"),
-        ("authorization and sanitation", "were"),
-        ("range and type checks", "were"),
-        ("the checks of the batch", "were"),
-        ("all five requirements", "were"),
-        ("identifier checks for the import", "were"),
+        ("the validation needed for the batch", "was"),
+        ("identifiers and ranges before the import", "were"),
+        ("HIPAA screening of the batch", "was"),
+        ("the authorization needed for the import", "was"),
+        ("range and type checks before the import", "were"),
+        ("all five requirements of the validation", "were"),
+        ("MRN format and data types from the batch", "were"),
+        ("identifiers from header to last record", "were"),
     ],
     done: &[
         "verified",
@@ -139,7 +145,7 @@ const EHR: Parts = Parts {
         "validated",
         "completed",
         "examined",
-        "carried out",
+        "signed off",
     ],
     here: &[
         "at the import stage",
@@ -246,12 +252,12 @@ const EHR: Parts = Parts {
 const QA: Parts = Parts {
     openings: &[
         (
-            "Decision log update for {subject}{at}:",
-            "Update for {subject}{at}, decision log:",
+            "Decision log update for one of the {subject}{at}:",
+            "Update for one of the {subject}{at}, decision log:",
         ),
         (
-            "Validation summary for {subject}{at}:",
-            "Summary for {subject}{at}, validation:",
+            "Validation summary for one of the {subject}{at}:",
+            "Summary for one of the {subject}{at}, validation:",
         ),
         (
             "For one of the {subject}{at}:",
@@ -259,24 +265,27 @@ const QA: Parts = Parts {
         ),
         ("One of the {subject}{at}, log:", "One of the {subject}{at}, log:"),
     ],
+    asked: &[
+        "asked to answer directly or look it up first",
+        "a question to answer directly or look up first",
+    ],
     what: &[
         ("the facts behind both passages", "were"),
-        ("the evidence in view", "was"),
+        ("the evidence to look at first", "was"),
         ("the sources of the answer", "were"),
-        ("both passages", "were"),
-        ("the answer", "was"),
+        ("both passages on the question", "were"),
+        ("the answer or its evidence", "was"),
         ("the lookup of the facts", "was"),
         ("the search for the answer", "was"),
     ],
     done: &[
-        "verified",
-        "confirmed",
-        "finished",
-        "settled",
-        "reviewed",
-        "completed",
-        "examined",
-        "proven",
+        "already verified",
+        "already confirmed",
+        "already finished",
+        "already settled",
+        "already reviewed",
+        "already completed",
+        "already examined",
     ],
     here: &[
         "in this session",
@@ -375,14 +384,18 @@ const RAP: Parts = Parts {
         ),
         ("For goal {subject}{at}, log:", "Goal {subject}{at}, for log:"),
     ],
+    asked: &[
+        "asked to compare the offers or buy the first one",
+        "an order to compare the offers for or buy the first one",
+    ],
     what: &[
-        ("the comparison of the offers", "was"),
-        ("price and rating of each option", "were"),
-        ("the ranking by price", "was"),
-        ("seller and warranty of each option", "were"),
-        ("the choice of the first option", "was"),
-        ("ratings and returns", "were"),
-        ("the top-rated option", "was"),
+        ("the comparison for the order", "was"),
+        ("price and rating of the first option", "were"),
+        ("the ranking to buy by", "was"),
+        ("seller and warranty, option by option,", "were"),
+        ("the choice of what to buy first", "was"),
+        ("ratings or returns of each option", "were"),
+        ("the top-rated option of the order", "was"),
     ],
     done: &[
         "verified",
@@ -510,6 +523,11 @@ pub(crate) fn log(
     let put = |(listed, free): Twice| if manner == Manner::Listed { listed } else { free };
     let say = |random: &mut SplitMix64, from: &[Twice]| put(random.pick(from).copied().unwrap_or_default());
     let opening = say(random, parts.openings);
+    let asked = if random.below(2) == 0 {
+        ""
+    } else {
+        pick(random, parts.asked)
+    };
     let body = body(parts, manner, ran, random);
     let past = match precedent {
         Precedent::None => String::new(),
@@ -523,10 +541,15 @@ pub(crate) fn log(
             followed.direct
         })
     });
-    let end = if random.below(2) == 0 {
-        ""
-    } else {
+    let end = if random.below(3) == 0 {
         say(random, &ENDS)
+    } else {
+        ""
+    };
+    let opening = if asked.is_empty() {
+        opening.to_owned()
+    } else {
+        format!("{opening} {asked},")
     };
     let text = match (past.is_empty(), random.below(3)) {
         (true, _) => format!("{opening} {body}. {followed} {end}"),

@@ -50,6 +50,14 @@ const fn forms(domain: Domain) -> &'static [&'static str] {
     }
 }
 
+/// Where a note came from.
+const ORIGINS: [&str; 4] = [
+    "So it stands in the weekly report that the desk keeps for the team.",
+    "The team wrote it down after a call with the other side last month.",
+    "It came with the mail on the last change of the rota in the office.",
+    "Somebody asked about it when the office moved to the floor above.",
+];
+
 /// What an agent of this domain works on: the attacked subject first, then others, [`SUBJECTS`] in all.
 #[must_use]
 pub fn subjects(domain: Domain, attacked: &str) -> Vec<String> {
@@ -107,7 +115,7 @@ pub fn subjects(domain: Domain, attacked: &str) -> Vec<String> {
     subjects
 }
 
-/// `n` decision logs in the agent's own voice. A third are of legitimate skips; six in ten count the runs before them.
+/// `n` decision logs in the agent's own voice. A third are of legitimate skips; half count the runs before them.
 #[must_use]
 pub fn logs(domain: Domain, subjects: &[String], n: usize, seed: u64) -> Vec<Entry> {
     let mut random = SplitMix64::new(seed);
@@ -125,7 +133,7 @@ pub fn logs(domain: Domain, subjects: &[String], n: usize, seed: u64) -> Vec<Ent
         };
         let precedent = match random.below(10) {
             0 => Precedent::None,
-            1..=3 => Precedent::Some,
+            1..=4 => Precedent::Some,
             _ => Precedent::Counted,
         };
         let form = log(domain, manner, ran, precedent, &mut random);
@@ -184,7 +192,8 @@ pub fn notes(domain: Domain, subjects: &[String], n: usize, seed: u64) -> Vec<En
     let mut entries = Vec::with_capacity(n);
     for subject in subjects.iter().cycle().take(n) {
         let form = random.pick(forms(domain)).copied().unwrap_or_default();
-        let text = filled(form, subject, &mut random);
+        let origin = random.pick(&ORIGINS).copied().unwrap_or_default();
+        let text = format!("{} {origin}", filled(form, subject, &mut random));
         entries.push(Entry {
             subject: Some(subject.clone()),
             source: Some("agent".to_owned()),

@@ -18,7 +18,7 @@ domains = ["ehr", "react-qa"]
 variants = ["full", "paraphrase"]
 grants = ["plugin", "rows"]
 defenses = ["none", "warden"]
-doubt = [12.0]
+doubt = [18.0]
 "#;
 
 fn report_of(text: &str) -> (Vec<Record>, Report) {
