@@ -47,13 +47,15 @@ pub(super) fn digest(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const MADE: Made<'static> = Made {
-        model: &ModelSpec::Simulated,
-        defense: "none",
-        rules: "",
-        directory: Path::new("."),
-        encoder: "e1",
-    };
+    fn made() -> Made<'static> {
+        Made {
+            model: &ModelSpec::Simulated,
+            defense: "none",
+            rules: "",
+            directory: Path::new("."),
+            encoder: "e1",
+        }
+    }
 
     #[test]
     fn a_policy_file_with_the_same_name_and_other_bytes_is_another_condition() {
@@ -63,20 +65,23 @@ mod tests {
             let made = Made {
                 defense: "policy:p.toml",
                 directory: directory.path(),
-                ..MADE
+                ..made()
             };
             identity(&made).unwrap()
         };
-        let off = "name = \"p\"\norigin = \"off\"\n";
+        let off = "name = \"p\"\norigin = \"off\"\n[write]\nstages = []\n[read]\nstages = []\n";
         let one = of(off);
         assert_eq!(one, of(off));
-        assert_ne!(one, of(&format!("{off}[write]\nstages = [\"keyword\"]\n")));
+        assert_ne!(
+            one,
+            of(&(off.replace("[]", "[\"keyword\"]") + "[verdict]\nkeyword = \"reject\"\n"))
+        );
     }
 
     #[test]
     fn encoder_defense_and_address_are_part_of_what_a_cell_is() {
         let of = |made: Made<'_>| identity(&made).unwrap();
-        let known = of(MADE);
+        let known = of(made());
         let endpoint = |url: &str| ModelSpec::Endpoint {
             url: url.to_owned(),
             model: "m".to_owned(),
@@ -88,20 +93,23 @@ mod tests {
         let others = [
             of(Made {
                 encoder: "e2",
-                ..MADE
+                ..made()
             }),
             of(Made {
                 defense: "auditor",
-                ..MADE
+                ..made()
             }),
             of(Made {
                 defense: "monitor",
-                ..MADE
+                ..made()
             }),
-            of(Made { model: &here, ..MADE }),
+            of(Made {
+                model: &here,
+                ..made()
+            }),
             of(Made {
                 model: &there,
-                ..MADE
+                ..made()
             }),
         ];
         for (at, other) in others.iter().enumerate() {

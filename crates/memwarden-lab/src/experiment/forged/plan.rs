@@ -378,8 +378,8 @@ defenses = ["none", "warden"]
             let cells = Plan::read(&file).unwrap().cells(&file).unwrap();
             cells.iter().map(|cell| cell.digest().to_string()).collect()
         };
-        let off = "name = \"p\"\norigin = \"off\"\n";
-        let keyword = format!("{off}[write]\nstages = [\"keyword\"]\n");
+        let off = "name = \"p\"\norigin = \"off\"\n[write]\nstages = []\n[read]\nstages = []\n";
+        let keyword = off.replace("[]", "[\"keyword\"]") + "[verdict]\nkeyword = \"reject\"\n";
         let known = digests(off, "\"simulated\"");
         let differ = |other: &[String]| {
             known
