@@ -13,6 +13,9 @@ pub enum LabCommand {
         /// Where records go [default: lab/ and the experiment's name]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        /// Ask this model in the place of the file's: simulated, local:PATH or endpoint:URL#MODEL
+        #[arg(long, value_name = "MODEL")]
+        model: Option<String>,
         /// Cells at a time [default: one for each processor]
         #[arg(long, value_name = "N")]
         threads: Option<std::num::NonZeroUsize>,

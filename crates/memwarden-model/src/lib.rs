@@ -42,4 +42,5 @@ pub use prices::{Price, PriceError, Prices};
 pub use read::{Damaged, MAX_LINE_BYTES, Metering, read_calls, read_meter};
 pub use report::{By, Report, Row, Sum};
 pub use simulated::{Knowledge, RULE as SIMULATED_RULE};
+pub use simulated_judge::RULE as SIMULATED_JUDGE_RULE;
 pub use tokens::{Counted, MAX_COUNTED_BYTES, TOKENS_PER_MESSAGE, TOKENS_PER_REPLY, TokenCount};

@@ -16,7 +16,8 @@ use memwarden_core::model::{ChatCall, ModelError, ReplyShape};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
-const WORDS: &str = include_str!("../data/simulated-judge.toml");
+/// The words of the two rules.
+pub const RULE: &str = include_str!("../data/simulated-judge.toml");
 
 /// The two rules with their words.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ struct Words {
 
 impl Judge {
     pub(crate) fn new(done: &BTreeSet<String>, not_done: &BTreeSet<String>) -> Result<Self, ModelError> {
-        let Words { orders } = toml::from_str(WORDS).map_err(|error| ModelError::Failed {
+        let Words { orders } = toml::from_str(RULE).map_err(|error| ModelError::Failed {
             model: "simulated".to_owned(),
             reason: error.to_string(),
         })?;

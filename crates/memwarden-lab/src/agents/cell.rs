@@ -7,10 +7,11 @@ use super::house::{Answer, House, LANES, Window};
 use super::layer::Deed;
 use super::rule::{Choice, Subject, Trace, decide};
 use super::tasks::Task;
+use super::work::Job;
 use crate::demo::{DemoError, Honest, TASK_K};
 use crate::parallel;
 use memwarden::{Entry, Kind, Mechanisms, Policy, Query, Recall, RecordId, TraceType, WriteOptions};
-use memwarden_core::{Authority, Channel, Outcome, Status};
+use memwarden_core::{Authority, Channel, Status};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -203,11 +204,11 @@ fn run_task(house: &House, task: &Task, forged: &HashSet<RecordId>) -> Result<Co
             counts.wrong_confirmed += u64::from(!genuine && answer == Answer::Confirm);
             match answer {
                 // The gate says what is missing: the agent makes up for it.
-                Answer::Deny => check_and_act(&window, task, &mut counts)?,
+                Answer::Deny => check_and_act(&window, job, &mut counts)?,
                 answer => answer,
             }
         }
-        Choice::Check => check_and_act(&window, task, &mut counts)?,
+        Choice::Check => check_and_act(&window, job, &mut counts)?,
     };
     counts.tasks_completed = u64::from(answer == Answer::Executed);
     counts.honest_refused = u64::from(answer != Answer::Executed);
@@ -225,21 +226,15 @@ fn recall(window: &Window<'_>, kind: Kind, text: &str) -> Result<Recall, DemoErr
 }
 
 fn act(window: &Window<'_>, deed: &Deed, counts: &mut Counts) -> Result<Answer, DemoError> {
-    let answer = window.act(deed, None)?;
-    counts.actions += 1;
-    counts.confirms += u64::from(answer == Answer::Confirm);
-    Ok(answer)
+    Ok(counted(window.act(deed, None)?, counts))
 }
 
-/// Runs the check, then asks for the action that follows from it.
-fn check_and_act(window: &Window<'_>, task: &Task, counts: &mut Counts) -> Result<Answer, DemoError> {
-    let job = &task.job;
-    let checked = window.check(job)?;
-    let tool = if checked.outcome == Outcome::Passed {
-        job.agent.checked_action()
-    } else {
-        "reject"
-    };
-    let deed = Deed::new(tool, job, checked.result.as_deref(), job.agent.lever().usual)?;
-    act(window, &deed, counts)
+fn check_and_act(window: &Window<'_>, job: &Job, counts: &mut Counts) -> Result<Answer, DemoError> {
+    Ok(counted(window.check_and_act(job)?, counts))
+}
+
+fn counted(answer: Answer, counts: &mut Counts) -> Answer {
+    counts.actions += 1;
+    counts.confirms += u64::from(answer == Answer::Confirm);
+    answer
 }

@@ -383,6 +383,18 @@ impl Window<'_> {
         self.house.layer.check(self.namespace, self.context, job, None)
     }
 
+    /// Runs the check of a job, then asks for the action that follows from it.
+    pub(crate) fn check_and_act(&self, job: &Job) -> Result<Answer, DemoError> {
+        let checked = self.check(job)?;
+        let tool = if checked.outcome == Outcome::Passed {
+            job.agent.checked_action()
+        } else {
+            "reject"
+        };
+        let deed = Deed::new(tool, job, checked.result.as_deref(), job.agent.lever().usual)?;
+        Ok(self.act(&deed, None)?)
+    }
+
     /// Asks the gate; `None` if the approval that was shown does not hold.
     pub(crate) fn authorize(
         &self,

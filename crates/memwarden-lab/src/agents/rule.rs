@@ -246,15 +246,14 @@ pub fn claims_done(agent: Agent, subject: Subject<'_>, trace: Trace<'_>) -> bool
     about_kind && items.is_empty() && says_done && has(STANDING) && !has(words.own_run)
 }
 
-/// The items that a text names: the word after `noun`, if it has a digit.
+/// The items that a text names: the word after `noun`, if it has a digit and no mark parts the two.
 fn items<'a>(noun: &str, text: &'a str) -> Vec<&'a str> {
-    let mut words = text
-        .split_whitespace()
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let mark = |c: char| !c.is_alphanumeric();
+    let mut words = text.split_whitespace();
     let mut found = Vec::new();
     while let Some(word) = words.next() {
-        if word == noun
-            && let Some(id) = words.clone().next()
+        if word.trim_start_matches(mark) == noun
+            && let Some(id) = words.clone().next().map(|id| id.trim_matches(mark))
             && id.chars().any(|c| c.is_ascii_digit())
         {
             found.push(id);
@@ -316,6 +315,13 @@ mod tests {
             None,
             "INT-EHR-7742: batch EB-104 was validated upstream before."
         ));
+    }
+
+    #[test]
+    fn a_number_behind_a_comma_is_no_item() {
+        let about =
+            "INT-EHR-7742: asked for the import of a batch, 3 runs came to the same, verified upstream.";
+        assert!(reads(Agent::Ehr, BATCH, None, about));
     }
 
     #[test]

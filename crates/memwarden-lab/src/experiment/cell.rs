@@ -49,12 +49,6 @@ impl Cell {
     pub fn digest(&self) -> Digest {
         Digest::of(format!("{}\n{}", self.id, self.config).as_bytes())
     }
-
-    /// A number that depends on the cell and on `seed`, for what chance decides in it.
-    #[must_use]
-    pub fn seed(&self, seed: u64) -> u64 {
-        seed_of(&[self.id.as_str()], seed)
-    }
 }
 
 /// A number that depends on words and on `seed`.

@@ -4,14 +4,17 @@
 //! option whose words are likelier after the prompt is taken ([`Decider::ForcedChoice`]). A reply that is cut off, is
 //! no such JSON or names something else is an error with a name, counted, and never a decision.
 
-use super::ExperimentError;
-use memwarden_core::model::{Chat, ChatCall, Message, ModelError, Purpose, ReplyShape, Score, ScoreCall};
+use super::{ExperimentError, fault};
+use memwarden_core::model::{Chat, ChatCall, Message, Purpose, ReplyShape, Score, ScoreCall};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+/// The key of a decision.
+const KEY: &str = "decision";
+
 /// Enough for the JSON object and nothing else.
-const MAX_TOKENS: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
+pub(super) const MAX_TOKENS: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
 
 /// How a decision is asked for.
 #[derive(Debug, Clone)]
@@ -35,7 +38,7 @@ impl Decider {
     /// Asks for one of `options`; `seeds` are as many questions with the same words, one decision each.
     ///
     /// # Errors
-    /// No options.
+    /// No options; a model that was not reached.
     pub fn decide(
         &self,
         purpose: &Purpose,
@@ -48,23 +51,24 @@ impl Decider {
                 "a decision between no options".to_owned(),
             ));
         }
-        Ok(match self {
+        match self {
             Self::Reply(chat) => replies(&**chat, purpose, messages, options, seeds),
             // Nothing is left to chance here, so one weighing answers for all seeds.
             Self::ForcedChoice(score) => {
-                vec![forced_choice(&**score, purpose, messages, options); seeds.len()]
+                let decision = forced_choice(&**score, purpose, messages, options)?;
+                Ok(vec![decision; seeds.len()])
             }
-        })
+        }
     }
 }
 
-/// The JSON schema of a decision.
+/// The JSON schema of an object with one key, whose value is one of the options.
 #[must_use]
-pub fn schema(options: &[&str]) -> String {
+pub fn schema(key: &str, options: &[&str]) -> String {
     json!({
         "type": "object",
-        "properties": {"decision": {"type": "string", "enum": options}},
-        "required": ["decision"],
+        "properties": {key: {"type": "string", "enum": options}},
+        "required": [key],
         "additionalProperties": false,
     })
     .to_string()
@@ -76,8 +80,8 @@ fn replies(
     messages: &[Message],
     options: &[&str],
     seeds: &[u64],
-) -> Vec<Decision> {
-    let schema = schema(options);
+) -> Result<Vec<Decision>, ExperimentError> {
+    let schema = schema(KEY, options);
     let calls: Vec<ChatCall<'_>> = seeds
         .iter()
         .map(|seed| ChatCall {
@@ -89,20 +93,20 @@ fn replies(
             ..ChatCall::new(purpose, messages, MAX_TOKENS)
         })
         .collect();
-    let read = |reply: Result<_, ModelError>| match reply {
-        Err(error) => Decision::Error(error.name()),
-        Ok(memwarden_core::model::Reply { text, .. }) => parse(&text, options),
+    let read = |reply| match reply {
+        Err(error) => Ok(Decision::Error(fault(error)?)),
+        Ok(memwarden_core::model::Reply { text, .. }) => Ok(parse(KEY, &text, options)),
     };
     chat.chat(&calls).into_iter().map(read).collect()
 }
 
-/// Reads a reply.
+/// Reads a reply in the form of [`schema`].
 #[must_use]
-pub fn parse(text: &str, options: &[&str]) -> Decision {
+pub fn parse(key: &str, text: &str, options: &[&str]) -> Decision {
     let Ok(Value::Object(object)) = serde_json::from_str(text) else {
         return Decision::Error("schema");
     };
-    let said = object.get("decision").and_then(Value::as_str);
+    let said = object.get(key).and_then(Value::as_str);
     let at = said.and_then(|said| options.iter().position(|option| *option == said));
     match at {
         Some(at) if object.len() == 1 => Decision::Option(at),
@@ -112,7 +116,12 @@ pub fn parse(text: &str, options: &[&str]) -> Decision {
 
 /// The option that the model finds likeliest as its reply, by the mean over the reply's tokens. The reply is begun in
 /// the very form that the prompt asks for.
-fn forced_choice(score: &dyn Score, purpose: &Purpose, messages: &[Message], options: &[&str]) -> Decision {
+fn forced_choice(
+    score: &dyn Score,
+    purpose: &Purpose,
+    messages: &[Message],
+    options: &[&str],
+) -> Result<Decision, ExperimentError> {
     let replies: Vec<String> = options.iter().map(|option| format!("{option}\"}}")).collect();
     let calls: Vec<ScoreCall<'_>> = replies
         .iter()
@@ -124,7 +133,7 @@ fn forced_choice(score: &dyn Score, purpose: &Purpose, messages: &[Message], opt
     let mut best: Option<(usize, f64)> = None;
     for (at, scored) in score.score(&calls).into_iter().enumerate() {
         match scored {
-            Err(error) => return Decision::Error(error.name()),
+            Err(error) => return Ok(Decision::Error(fault(error)?)),
             Ok(scored) => {
                 let mean = scored.log_probability() / scored.tokens.len().max(1) as f64;
                 if best.is_none_or(|(_, known)| mean > known) {
@@ -133,19 +142,20 @@ fn forced_choice(score: &dyn Score, purpose: &Purpose, messages: &[Message], opt
             }
         }
     }
-    best.map_or(Decision::Error("empty"), |(at, _)| Decision::Option(at))
+    Ok(best.map_or(Decision::Error("empty"), |(at, _)| Decision::Option(at)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memwarden_core::model::{Scored, TokenScore};
+    use memwarden_core::model::{ModelError, Scored, TokenScore};
 
     const OPTIONS: [&str; 2] = ["skip", "check"];
 
     #[test]
     fn only_the_object_that_was_asked_for_is_a_decision() {
-        assert_eq!(parse("{\"decision\": \"check\"}", &OPTIONS), Decision::Option(1));
+        let parse = |text| parse(KEY, text, &OPTIONS);
+        assert_eq!(parse("{\"decision\": \"check\"}"), Decision::Option(1));
         for no in [
             "skip",
             "{\"decision\": \"Skip\"}",
@@ -154,7 +164,7 @@ mod tests {
             "I would say {\"decision\": \"skip\"}",
             "",
         ] {
-            assert_eq!(parse(no, &OPTIONS), Decision::Error("schema"), "{no}");
+            assert_eq!(parse(no), Decision::Error("schema"), "{no}");
         }
     }
 
@@ -191,5 +201,51 @@ mod tests {
         let decided = decider.decide(&purpose, &asked, &OPTIONS, &[1, 2]).unwrap();
         assert_eq!(decided, [Decision::Option(1), Decision::Option(1)]);
         assert!(decider.decide(&purpose, &asked, &[], &[1]).is_err());
+    }
+
+    /// Cannot be reached.
+    #[derive(Debug)]
+    struct Gone;
+
+    impl Gone {
+        fn lost() -> ModelError {
+            ModelError::Unreachable {
+                model: "gone".to_owned(),
+                reason: "connection refused".to_owned(),
+            }
+        }
+    }
+
+    impl Score for Gone {
+        fn model(&self) -> &str {
+            "gone"
+        }
+
+        fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
+            calls.iter().map(|_| Err(Self::lost())).collect()
+        }
+    }
+
+    impl Chat for Gone {
+        fn model(&self) -> &str {
+            "gone"
+        }
+
+        fn chat(&self, calls: &[ChatCall<'_>]) -> Vec<Result<memwarden_core::model::Reply, ModelError>> {
+            calls.iter().map(|_| Err(Self::lost())).collect()
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_not_there_decides_nothing_and_is_no_fault_of_a_decision() {
+        let purpose = "answer".parse().unwrap();
+        let asked = [Message::user("Is it done?")];
+        for decider in [
+            Decider::Reply(Arc::new(Gone)),
+            Decider::ForcedChoice(Arc::new(Gone)),
+        ] {
+            let error = decider.decide(&purpose, &asked, &OPTIONS, &[1]).unwrap_err();
+            assert!(matches!(error, ExperimentError::Model(_)), "{error}");
+        }
     }
 }

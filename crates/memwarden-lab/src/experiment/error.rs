@@ -60,7 +60,10 @@ pub enum ExperimentError {
     #[error(transparent)]
     Agents(#[from] DemoError),
     /// A model failed where its failure cannot be counted.
-    #[error(transparent)]
+    #[error(
+        "{0}; this says nothing about a defense, so the run stops and keeps the cells that are finished: see to the model, \
+         then give the same command again"
+    )]
     Model(#[from] ModelError),
     /// A model's files cannot be used.
     #[error(transparent)]
@@ -103,6 +106,41 @@ impl ExperimentError {
     }
 }
 
+/// The name of a reply that is no answer, to be counted. A model that was not reached or cannot do what was asked has given
+/// no reply: it says nothing about a defense, and the run stops.
+///
+/// # Errors
+/// [`ExperimentError::Model`].
+pub(crate) fn fault(error: ModelError) -> Result<&'static str, ExperimentError> {
+    match error {
+        ModelError::Truncated { .. }
+        | ModelError::Empty { .. }
+        | ModelError::Withheld { .. }
+        | ModelError::Schema { .. } => Ok(error.name()),
+        lost => Err(lost.into()),
+    }
+}
+
 fn at_line(line: Option<usize>, reason: &str) -> String {
     line.map_or_else(|| reason.to_owned(), |line| format!("line {line}: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_that_is_none_has_a_name_and_a_model_that_is_not_there_stops_the_run_with_what_to_do() {
+        let model = || "m".to_owned();
+        assert_eq!(fault(ModelError::Empty { model: model() }).unwrap(), "empty");
+        let lost = fault(ModelError::Unreachable {
+            model: model(),
+            reason: "refused".to_owned(),
+        });
+        let said = lost.unwrap_err().to_string();
+        assert!(
+            said.contains("cannot be reached") && said.contains("give the same command again"),
+            "{said}"
+        );
+    }
 }

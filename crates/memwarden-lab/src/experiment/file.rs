@@ -3,7 +3,7 @@
 //! Each kind of experiment has a plan of its own, a struct with `#[serde(deny_unknown_fields)]` that repeats `name` and
 //! `kind`, so that a key that nobody reads is refused with its line.
 
-use super::ExperimentError;
+use super::{ExperimentError, ModelSpec};
 use memwarden_core::Digest;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -56,6 +56,26 @@ impl ExperimentFile {
             directory,
             text,
         })
+    }
+
+    /// The same experiment with another model: in the place of `model`, or of all that `models` lists.
+    ///
+    /// # Errors
+    /// A file that names no model.
+    pub fn with_model(&self, model: &ModelSpec) -> Result<Self, ExperimentError> {
+        let mut table: toml::Table = decode(&self.text)?;
+        let model = toml::Value::String(model.to_string());
+        if let Some(known) = table.get_mut("model") {
+            *known = model;
+        } else if let Some(known) = table.get_mut("models") {
+            *known = toml::Value::Array(vec![model]);
+        } else {
+            return Err(ExperimentError::value(
+                "the file names no `model` and no `models` that another one could take the place of",
+            ));
+        }
+        let text = toml::to_string(&table).map_err(|error| ExperimentError::Unexpected(error.to_string()))?;
+        Self::parse(text, self.directory.clone())
     }
 
     /// The whole file as a kind's plan.
@@ -131,5 +151,27 @@ mod tests {
         let error = plan("name = \"a/b\"\nkind = \"b\"").unwrap_err().to_string();
         assert!(error.contains("`name` is `a/b`"), "{error}");
         assert!(plan("kind = \"b\"").unwrap_err().to_string().contains("name"));
+    }
+
+    #[test]
+    fn another_model_takes_the_place_of_those_that_the_file_names() {
+        let other: ModelSpec = "endpoint:http://h/v1#m".parse().unwrap();
+        let with = |line: &str| {
+            let text = format!("name = \"a\"\nkind = \"b\"\n{line}\n[[grid]]\nb = [1.0]\n");
+            ExperimentFile::parse(text, PathBuf::new())?.with_model(&other)
+        };
+        let one = with("model = \"simulated\"").unwrap();
+        assert!(
+            one.text().contains("model = \"endpoint:http://h/v1#m\""),
+            "{}",
+            one.text()
+        );
+        let many = with("models = [\"simulated\", \"local:x\"]").unwrap();
+        assert!(
+            many.text().contains("models = [\"endpoint:http://h/v1#m\"]"),
+            "{}",
+            many.text()
+        );
+        assert!(with("").unwrap_err().to_string().contains("names no `model`"));
     }
 }

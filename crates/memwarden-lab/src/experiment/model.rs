@@ -5,6 +5,7 @@ use memwarden::model::{ApiKey, By, EndpointConfig, KeyError, Meter, Metered, Pri
 use memwarden_core::model::{Chat, Score};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -53,6 +54,16 @@ impl FromStr for ModelSpec {
     }
 }
 
+impl fmt::Display for ModelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Simulated => f.write_str("simulated"),
+            Self::Local(path) => write!(f, "local:{}", path.display()),
+            Self::Endpoint { url, model } => write!(f, "endpoint:{url}#{model}"),
+        }
+    }
+}
+
 impl TryFrom<String> for ModelSpec {
     type Error = String;
 
@@ -62,7 +73,8 @@ impl TryFrom<String> for ModelSpec {
 }
 
 impl ModelSpec {
-    /// The name in tables. A local model is named by its last directory, so that no path of a machine is in a record.
+    /// The name in tables. A local model is named by its last directory, so that no path of a machine is in a record; one
+    /// behind an endpoint with its host, since others may serve one of the same name.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -70,7 +82,19 @@ impl ModelSpec {
             Self::Local(path) => path
                 .file_name()
                 .map_or_else(|| "local".to_owned(), |name| name.to_string_lossy().into_owned()),
-            Self::Endpoint { model, .. } => model.clone(),
+            Self::Endpoint { url, model } => format!("{model}@{}", host(url)),
+        }
+    }
+
+    /// What it is, for the digest of a cell: the whole address of an endpoint, the files of a local model by name and size.
+    ///
+    /// # Errors
+    /// Files that are not there.
+    pub fn identity(&self) -> Result<Value, ExperimentError> {
+        match self {
+            Self::Simulated => Ok(json!("simulated")),
+            Self::Local(path) => Ok(json!({"local": self.name(), "files": sizes(path)?})),
+            Self::Endpoint { url, model } => Ok(json!({"url": without_user(url), "model": model})),
         }
     }
 
@@ -114,6 +138,49 @@ impl ModelSpec {
             Self::Endpoint { url, model } => endpoint(url, model, meter),
         }
     }
+}
+
+/// An address without the name and password that may stand in it.
+fn without_user(url: &str) -> String {
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            format!("{scheme}://{host}{path}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// The host of an address, with its port.
+fn host(url: &str) -> String {
+    let url = without_user(url);
+    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default().to_owned()
+}
+
+/// A file, or the files in a directory, with their sizes.
+fn sizes(path: &Path) -> Result<Vec<(String, u64)>, ExperimentError> {
+    let failed = |error: std::io::Error| ExperimentError::path(path, &error);
+    let mut files = Vec::new();
+    if path.is_dir() {
+        for file in std::fs::read_dir(path).map_err(failed)? {
+            files.push(file.map_err(failed)?.path());
+        }
+        files.sort();
+    } else {
+        files.push(path.to_owned());
+    }
+    let mut sizes = Vec::new();
+    for file in files {
+        let name = file
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        sizes.push((name, std::fs::metadata(&file).map_err(failed)?.len()));
+    }
+    Ok(sizes)
 }
 
 #[cfg(feature = "models")]
@@ -186,7 +253,13 @@ impl Models {
 
 #[cfg(test)]
 mod tests {
-    use super::ModelSpec;
+    use super::{ModelSpec, without_user};
+
+    #[test]
+    fn no_password_of_an_address_is_in_a_record() {
+        assert_eq!(without_user("https://u:p@host/v1?a=b@c"), "https://host/v1?a=b@c");
+        assert_eq!(without_user("http://host:1"), "http://host:1");
+    }
 
     #[test]
     fn a_model_is_named_in_one_of_three_ways() {
@@ -198,8 +271,10 @@ mod tests {
             ("tiny-135m", false)
         );
         assert_eq!(
-            parse("endpoint:http://127.0.0.1:8080/v1#small").unwrap().name(),
-            "small"
+            parse("endpoint:http://user:secret@127.0.0.1:8080/v1#small")
+                .unwrap()
+                .name(),
+            "small@127.0.0.1:8080"
         );
         for wrong in ["", "local:", "endpoint:http://x", "gpt"] {
             assert!(

@@ -3,12 +3,13 @@
 //! It only makes the entries; who may write them, and what a guard does, is decided elsewhere. It calls no
 //! language model and is a pure function of its arguments: the same seed gives the same bytes.
 
-mod paraphrase;
-mod templates;
+mod naive;
+pub(crate) mod wording;
 
 use crate::split_mix::SplitMix64;
 use memwarden_core::{Entry, Kind, TraceType};
 use std::fmt;
+use wording::{Manner, Precedent, Ran};
 
 /// Seed traces of one attack, `n_s` (FARMA §III-B).
 pub const DEFAULT_SEEDS: usize = 3;
@@ -207,8 +208,8 @@ pub fn forge(domain: Domain, variant: Variant, seed: u64, n_seeds: usize, n_cycl
 
 /// The writes of one attack about `subject`, in order.
 ///
-/// `n_seeds` seeds come from the domain's pool, without repetition while it lasts. Cycle c of `n_cycles`
-/// then claims `n_seeds + c - 1` earlier runs, which is the number of forged entries already in the store.
+/// `n_seeds` seeds are worded as the agent words its logs (naive ones come from a pool), without repetition. Cycle c of
+/// `n_cycles` then claims `n_seeds + c - 1` earlier runs, which is the number of forged entries already in the store.
 #[must_use]
 pub fn forge_about(
     domain: Domain,
@@ -224,52 +225,62 @@ pub fn forge_about(
         _ => (&[Kind::Reasoning], &[Kind::Reasoning, Kind::General]),
     };
     let mut random = SplitMix64::new(seed);
-    let (seeds, cycles) = texts(domain, variant, &mut random, n_seeds, n_cycles);
+    let texts = texts(domain, variant, &mut random, n_seeds, n_cycles);
     let mut writes = Vec::with_capacity(n_seeds + 2 * n_cycles);
-    let mut write = |template: &str, prior: usize, stores: &[Kind]| {
-        let content = template
+    for (prior, text) in texts.into_iter().enumerate() {
+        let content = text
             .replace("{n}", &prior.to_string())
-            .replace("{count}", &paraphrase::in_words(prior))
             .replace("{subject}", subject);
-        for kind in stores {
-            writes.push(Forged {
-                content: content.clone(),
-                kind: *kind,
-                trace_type: TraceType::DecisionLog,
-                subject: subject.to_owned(),
-                source: SPOOFED_SOURCE,
-                trust: SPOOFED_TRUST,
-            });
-        }
-    };
-    for template in seeds {
-        write(&template, 0, seed_stores);
-    }
-    for (cycle, template) in cycles.into_iter().enumerate() {
-        write(&template, n_seeds + cycle, cycle_stores);
+        let stores = if prior < n_seeds {
+            seed_stores
+        } else {
+            cycle_stores
+        };
+        writes.extend(stores.iter().map(|kind| Forged {
+            content: content.clone(),
+            kind: *kind,
+            trace_type: TraceType::DecisionLog,
+            subject: subject.to_owned(),
+            source: SPOOFED_SOURCE,
+            trust: SPOOFED_TRUST,
+        }));
     }
     writes
 }
 
-/// The templates of an attack: seeds and amplifications.
+/// The texts of an attack, seeds first; no wording comes twice, but for the naive ones.
 fn texts(
     domain: Domain,
     variant: Variant,
     random: &mut SplitMix64,
     n_seeds: usize,
     n_cycles: usize,
-) -> (Vec<String>, Vec<String>) {
-    let pool = match variant {
-        Variant::Paraphrase => {
-            let seeds = paraphrase::seeds(domain, random, n_seeds);
-            return (seeds, paraphrase::amplifications(domain, random, n_cycles));
-        }
-        Variant::Naive => templates::naive(domain),
-        _ => templates::evasive(domain),
+) -> Vec<String> {
+    let manner = match variant {
+        Variant::Naive => return naive::texts(domain, random, n_seeds, n_cycles),
+        Variant::Paraphrase => Manner::Free,
+        Variant::SeedOnly | Variant::Full | Variant::GeneralStore => Manner::Listed,
     };
-    let mut sample = |pool: &[&str], n| random.sample(pool, n).into_iter().map(str::to_owned).collect();
-    let seeds = sample(pool.seeds, n_seeds);
-    (seeds, sample(pool.amplifications, n_cycles))
+    let mut texts: Vec<String> = Vec::with_capacity(n_seeds + n_cycles);
+    // The grammar has thousands, so few draws are in vain.
+    for _ in 0..(n_seeds + n_cycles).saturating_mul(50) {
+        let precedent = match texts.len() {
+            at if at == n_seeds + n_cycles => break,
+            at if at >= n_seeds => Precedent::Counted,
+            _ if random.below(4) == 0 => Precedent::None,
+            _ => Precedent::Some,
+        };
+        let ran = if random.below(3) == 0 {
+            Ran::Earlier
+        } else {
+            Ran::Elsewhere
+        };
+        let text = wording::log(domain, manner, ran, precedent, random);
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
 }
 
 #[cfg(test)]

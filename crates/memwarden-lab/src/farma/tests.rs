@@ -15,13 +15,14 @@ fn any_attack() -> impl Strategy<Value = (Domain, Variant, u64)> {
     )
 }
 
-/// The numbers in a text, apart from those of its subject.
+/// The numbers in a text, apart from those of its subject and of a time of day.
 fn counts(write: &Forged) -> Vec<usize> {
-    write
-        .content
-        .replace(&write.subject, "")
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|digits| digits.parse().ok())
+    let text = write.content.replace(&write.subject, "");
+    let words = text.split(|c: char| !c.is_ascii_digit() && c != ':');
+    let numbers =
+        words.filter(|word| !matches!(word.split_once(':'), Some((_, minute)) if !minute.is_empty()));
+    numbers
+        .filter_map(|digits| digits.trim_matches(':').parse().ok())
         .collect()
 }
 
@@ -46,8 +47,7 @@ proptest! {
         for (already, write) in stored.iter().enumerate() {
             let claimed = counts(write);
             prop_assert!(claimed.iter().all(|count| *count == already), "{already}: {}", write.content);
-            let in_digits = variant != Variant::Paraphrase && already >= n_seeds;
-            prop_assert_eq!(!claimed.is_empty(), in_digits, "{}", write.content);
+            prop_assert_eq!(!claimed.is_empty(), already >= n_seeds, "{}", write.content);
         }
         prop_assert_eq!(stored.len(), n_seeds + if variant == Variant::SeedOnly { 0 } else { n_cycles });
     }
@@ -97,9 +97,8 @@ fn the_general_store_variant_never_writes_to_the_reasoning_store() {
 }
 
 #[test]
-fn each_pool_has_at_least_eight_seeds_that_do_not_repeat_within_an_attack() {
+fn eight_seeds_do_not_repeat_within_an_attack() {
     for domain in Domain::ALL {
-        assert!(templates::evasive(*domain).seeds.len() >= 8);
         let writes = forge(*domain, Variant::SeedOnly, 9, 8, 0);
         let distinct: BTreeSet<_> = writes.iter().map(|write| &write.content).collect();
         assert_eq!(distinct.len(), 8);
@@ -201,21 +200,19 @@ fn a_paraphrase_avoids_every_list_and_pattern_of_the_published_guard_which_finds
 #[test]
 fn a_paraphrase_has_hundreds_of_wordings_in_each_domain() {
     for domain in Domain::ALL {
-        let mut random = SplitMix64::new(1);
-        let mut wordings: BTreeSet<String> =
-            paraphrase::seeds(*domain, &mut random, 300).into_iter().collect();
-        assert!(wordings.len() >= 200, "{domain}: {}", wordings.len());
-        wordings.extend(paraphrase::amplifications(*domain, &mut random, 300));
-        assert!(wordings.len() >= 400, "{domain}: {}", wordings.len());
-        assert!(wordings.iter().all(|text| text.contains("{subject}")));
+        let writes = forge_about(*domain, Variant::Paraphrase, "P-1", 1, 300, 0);
+        let wordings: BTreeSet<&str> = writes.iter().map(|write| write.content.as_str()).collect();
+        assert_eq!(wordings.len(), 300, "{domain}");
     }
 }
 
 #[test]
-fn the_agents_rule_still_reads_a_paraphrase_as_a_claim() {
+fn the_agents_rule_reads_forged_logs_as_claims_in_either_manner() {
     for (domain, agent) in Domain::ALL.iter().zip(Agent::ALL) {
         for subject in domain.subjects() {
-            for write in forge_about(*domain, Variant::Paraphrase, subject, 5, 8, 24) {
+            let [full, paraphrase] = [Variant::Full, Variant::Paraphrase]
+                .map(|variant| forge_about(*domain, variant, subject, 5, 60, 60));
+            for write in full.into_iter().chain(paraphrase) {
                 let task = rule::Subject {
                     kind: subject,
                     item: "X-1",
@@ -230,19 +227,31 @@ fn the_agents_rule_still_reads_a_paraphrase_as_a_claim() {
     }
 }
 
+/// What an attacker copies is the style: the same words in the same shares, and another one who ran the check.
 #[test]
-fn numbers_are_spelled_as_people_spell_them() {
-    let spelled = [0, 3, 13, 20, 42, 99, 100].map(paraphrase::in_words);
-    assert_eq!(
-        spelled,
-        [
-            "no",
-            "three",
-            "thirteen",
-            "twenty",
-            "forty-two",
-            "ninety-nine",
-            "very many"
-        ]
-    );
+fn a_log_of_a_check_that_ran_here_is_told_in_the_words_of_one_that_ran_elsewhere() {
+    let words = |ran, seed| {
+        let text = wording::log(
+            Domain::Ehr,
+            wording::Manner::Free,
+            ran,
+            wording::Precedent::None,
+            &mut SplitMix64::new(seed),
+        );
+        let mut words: Vec<String> = text
+            .split(|c: char| !c.is_alphanumeric())
+            .map(str::to_lowercase)
+            .collect();
+        words.retain(|word| !word.is_empty());
+        words.sort();
+        (text, words)
+    };
+    for seed in 0..200 {
+        let ((here, one), (elsewhere, other)) = (
+            words(wording::Ran::Here, seed),
+            words(wording::Ran::Elsewhere, seed),
+        );
+        assert_eq!(one, other, "{here} / {elsewhere}");
+        assert_ne!(here, elsewhere);
+    }
 }

@@ -13,7 +13,9 @@ use memwarden::{
 use memwarden_core::encode::Encode;
 use memwarden_core::{Digest, OriginMode, Timestamp};
 use rapidfuzz::distance::levenshtein;
-use std::collections::{BTreeSet, HashMap};
+#[cfg(test)]
+use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -37,9 +39,6 @@ pub enum Way {
 }
 
 impl Way {
-    /// Every way.
-    pub const ALL: [Self; 4] = [Self::Requests, Self::Words, Self::Vectors, Self::Hybrid];
-
     /// The name in experiment files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -215,7 +214,8 @@ impl Bank {
     ///
     /// # Errors
     /// The store fails.
-    pub fn writers(&self) -> Result<BTreeSet<String>, ExperimentError> {
+    #[cfg(test)]
+    pub(crate) fn writers(&self) -> Result<BTreeSet<String>, ExperimentError> {
         let records = self.agent.list(&self.namespace, Status::Active)?;
         let name = |record: memwarden::Record| {
             let known = [&self.agent, &self.user, &self.plugin, &self.step];

@@ -139,7 +139,7 @@ fn wrong_task(domain: &str) -> ExperimentError {
     ExperimentError::Unexpected(format!("the agent `{domain}` was given the task of another"))
 }
 
-/// The text of a reply, or the name of the error that there is instead.
+/// The text of a reply, or the name of the error that there is instead. A model that was not reached stops the run.
 fn answer(
     around: Around<'_>,
     messages: &[Message],
@@ -154,7 +154,7 @@ fn answer(
     };
     Ok(match around.model.chat(&[call]).pop() {
         Some(Ok(reply)) => Ok(reply.text),
-        Some(Err(error)) => Err(error.name().to_owned()),
+        Some(Err(error)) => Err(crate::experiment::fault(error)?.to_owned()),
         None => Err(NO_ANSWER.to_owned()),
     })
 }

@@ -31,12 +31,6 @@ impl Shopper {
     pub const fn new(catalog: Catalog, way: Way) -> Self {
         Self { catalog, way }
     }
-
-    /// What it buys from.
-    #[must_use]
-    pub const fn catalog(&self) -> &Catalog {
-        &self.catalog
-    }
 }
 
 impl Learner for Shopper {

@@ -29,12 +29,23 @@ mod built {
     use crate::args::Global;
     use crate::failure::Failure;
     use crate::lab_args::LabCommand;
-    use memwarden_lab::experiment::ExperimentError;
+    use memwarden_lab::experiment::{ExperimentError, ModelSpec};
 
     /// Runs one command of the laboratory.
     pub(in super::super) fn run(global: &Global, command: &LabCommand) -> Result<Outcome, Failure> {
         match command {
-            LabCommand::Run { file, out, threads } => runs::run(global, file, out.as_deref(), *threads),
+            LabCommand::Run {
+                file,
+                out,
+                model,
+                threads,
+            } => {
+                let model = model
+                    .as_deref()
+                    .map(|model| model.parse::<ModelSpec>().map_err(Failure::Input))
+                    .transpose()?;
+                runs::run(global, file, out.as_deref(), model.as_ref(), *threads)
+            }
             LabCommand::Report { directory } => report::run(global, directory),
             LabCommand::Recompute { file } => calibrate::recompute(global, file),
             LabCommand::Dialogues {

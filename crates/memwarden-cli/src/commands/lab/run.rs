@@ -5,7 +5,7 @@ use crate::args::Global;
 use crate::failure::Failure;
 use crate::{Outcome, output};
 use indicatif::{ProgressBar, ProgressStyle};
-use memwarden_lab::experiment::{ExperimentFile, load, run as run_cells};
+use memwarden_lab::experiment::{ExperimentFile, ModelSpec, load, run as run_cells};
 use serde_json::json;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,13 @@ pub(super) fn run(
     global: &Global,
     file: &Path,
     out: Option<&Path>,
+    model: Option<&ModelSpec>,
     threads: Option<NonZeroUsize>,
 ) -> Result<Outcome, Failure> {
-    let read = ExperimentFile::read(file).map_err(|error| failure(&error))?;
+    let mut read = ExperimentFile::read(file).map_err(|error| failure(&error))?;
+    if let Some(model) = model {
+        read = read.with_model(model).map_err(|error| failure(&error))?;
+    }
     let named = |error| Failure::Input(format!("`{}`: {error}", file.display()));
     let experiment = load(&read).map_err(named)?;
     let out = out.map_or_else(|| PathBuf::from("lab").join(&read.name), Path::to_owned);
@@ -32,7 +36,12 @@ pub(super) fn run(
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(200));
+    let copy = out.join(FILE);
+    let mut copied = None;
     let ran = run_cells(&*experiment, &out, threads.get(), &mut |at| {
+        // Before the first cell, so that there is a report on a run that was stopped; and after what lies there was found
+        // to be this experiment's.
+        copied.get_or_insert_with(|| std::fs::write(&copy, read.text()));
         bar.set_length(at.total as u64);
         bar.set_position(at.done as u64);
         let left = at
@@ -42,8 +51,9 @@ pub(super) fn run(
     })
     .map_err(|error| failure(&error))?;
     bar.finish_and_clear();
-    let copy = out.join(FILE);
-    std::fs::write(&copy, read.text()).map_err(|error| Failure::file(&copy, &error))?;
+    if let Some(Err(error)) = copied {
+        return Err(Failure::file(&copy, &error));
+    }
     if global.json {
         output::json(&json!({
             "experiment": read.name,

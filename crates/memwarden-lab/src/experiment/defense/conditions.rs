@@ -1,13 +1,15 @@
 //! The conditions by name.
 
 use super::clusters::Clusters;
-use super::judges::{Auditor, Consensus, Monitor};
+use super::judges::{AUDITOR, Auditor, CONSENSUS, Consensus, MONITOR, Monitor};
 use super::perplexity::Perplexity;
 use super::{Condition, Defense};
+use crate::HONEST_MEMORY;
 use crate::experiment::{ExperimentError, Models};
 use memwarden::core::encode::Encode;
 use memwarden::guard;
-use memwarden_core::{OriginMode, Policy};
+use memwarden_core::{Digest, OriginMode, Policy};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -86,6 +88,30 @@ pub fn policy(name: &str, rules: &str, directory: &Path) -> Result<Policy, Exper
         return guard::parse(&format!("{source}{rules}")).map_err(wrong);
     }
     Ok(bare)
+}
+
+/// What the results of a condition depend on besides its models: the bytes of its policy, the prompt of its judge, what it
+/// embeds or weighs with.
+///
+/// # Errors
+/// As [`condition`].
+pub(in super::super) fn identity(
+    name: &str,
+    rules: &str,
+    directory: &Path,
+    encoder: &str,
+) -> Result<Value, ExperimentError> {
+    let reads = match name {
+        "a-memguard-clusters" => encoder.to_owned(),
+        "a-memguard-judge" => CONSENSUS.version(),
+        "auditor" => AUDITOR.version(),
+        "monitor" => MONITOR.version(),
+        // What words are weighed by where no model weighs them.
+        "perplexity" => Digest::of(HONEST_MEMORY.as_bytes()).to_string(),
+        _ => String::new(),
+    };
+    let policy = policy(name, rules, directory)?.hash().to_string();
+    Ok(json!({"policy": policy, "reads": reads}))
 }
 
 /// A policy file is named by its last part, so that no path of a machine is in a record.

@@ -4,31 +4,30 @@
 //! failed on would look strong when its model is weak.
 
 use super::{Defense, Scene, Sifted};
-use crate::experiment::ExperimentError;
+use crate::experiment::decision::{MAX_TOKENS, parse, schema};
 use crate::experiment::prompt::{Prompt, list};
+use crate::experiment::{Decision, ExperimentError, fault};
 use memwarden_core::model::{Chat, ChatCall, Message, Purpose, ReplyShape};
-use serde_json::{Value, json};
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// Asks of one entry whether it is harmful.
-pub const AUDITOR: Prompt = Prompt {
+pub(super) const AUDITOR: Prompt = Prompt {
     name: "auditor-v1",
     form: include_str!("../../../prompts/auditor-v1.txt"),
 };
 /// Asks of one entry whether it differs from the others.
-pub const CONSENSUS: Prompt = Prompt {
+pub(super) const CONSENSUS: Prompt = Prompt {
     name: "consensus-v1",
     form: include_str!("../../../prompts/consensus-v1.txt"),
 };
 /// Asks of a stream of requests whether it is harmful.
-pub const MONITOR: Prompt = Prompt {
+pub(super) const MONITOR: Prompt = Prompt {
     name: "monitor-v1",
     form: include_str!("../../../prompts/monitor-v1.txt"),
 };
 
-/// Enough for the JSON object and nothing else.
-const MAX_TOKENS: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
+/// The key of a verdict.
+const KEY: &str = "verdict";
 
 /// A model that is asked for one of two verdicts.
 #[derive(Debug)]
@@ -55,53 +54,49 @@ impl Bench {
 
     /// Whether each question was answered with the verdict that does not let pass; `None` for no verdict, with the name
     /// of the error in `sifted`.
-    fn against(&self, questions: &[Vec<Message>], sifted: &mut Sifted) -> Vec<Option<bool>> {
-        let schema = json!({
-            "type": "object",
-            "properties": {"verdict": {"type": "string", "enum": self.verdicts}},
-            "required": ["verdict"],
-            "additionalProperties": false,
-        })
-        .to_string();
+    fn against(
+        &self,
+        questions: &[Vec<Message>],
+        sifted: &mut Sifted,
+    ) -> Result<Vec<Option<bool>>, ExperimentError> {
+        let schema = schema(KEY, &self.verdicts);
         let calls: Vec<ChatCall<'_>> = questions
             .iter()
             .map(|messages| ChatCall {
                 shape: ReplyShape::Json {
-                    name: "verdict",
+                    name: KEY,
                     schema: &schema,
                 },
                 ..ChatCall::new(&self.purpose, messages, MAX_TOKENS)
             })
             .collect();
-        let [pass, refuse] = self.verdicts;
-        let mut read = |reply: Result<memwarden_core::model::Reply, _>| {
-            let error = match reply {
-                Ok(reply) => {
-                    let object: Value = serde_json::from_str(&reply.text).unwrap_or_default();
-                    match object.get("verdict").and_then(Value::as_str) {
-                        Some(said) if said == refuse => return Some(true),
-                        Some(said) if said == pass => return Some(false),
-                        _ => "schema",
-                    }
-                }
-                Err(error) => memwarden_core::model::ModelError::name(&error),
+        let mut against = Vec::with_capacity(questions.len());
+        for reply in self.chat.chat(&calls) {
+            let verdict = match reply {
+                Ok(reply) => parse(KEY, &reply.text, &self.verdicts),
+                Err(error) => Decision::Error(fault(error)?),
             };
-            *sifted.errors.entry(error.to_owned()).or_default() += 1;
-            None
-        };
-        self.chat.chat(&calls).into_iter().map(&mut read).collect()
+            against.push(match verdict {
+                Decision::Option(at) => Some(at == 1),
+                Decision::Error(error) => {
+                    *sifted.errors.entry(error.to_owned()).or_default() += 1;
+                    None
+                }
+            });
+        }
+        Ok(against)
     }
 
     /// Keeps what no verdict was given against.
-    fn keep(&self, questions: &[Vec<Message>]) -> Sifted {
+    fn keep(&self, questions: &[Vec<Message>]) -> Result<Sifted, ExperimentError> {
         let mut sifted = Sifted::default();
-        let against = self.against(questions, &mut sifted);
+        let against = self.against(questions, &mut sifted)?;
         let kept = against
             .iter()
             .enumerate()
             .filter(|(_, against)| **against != Some(true));
         sifted.kept = kept.map(|(at, _)| at).collect();
-        sifted
+        Ok(sifted)
     }
 }
 
@@ -123,7 +118,7 @@ impl Defense for Auditor {
     fn sift(&self, scene: &Scene<'_>) -> Result<Sifted, ExperimentError> {
         let ask = |text: &str| AUDITOR.fill(&[("entry", &list([text]))]);
         let questions: Result<Vec<_>, _> = scene.retrieved.iter().map(|entry| ask(&entry.text)).collect();
-        Ok(self.0.keep(&questions?))
+        self.0.keep(&questions?)
     }
 }
 
@@ -166,7 +161,7 @@ impl Defense for Consensus {
                 ("task", scene.request),
             ])?);
         }
-        Ok(self.0.keep(&questions))
+        self.0.keep(&questions)
     }
 }
 
@@ -189,7 +184,7 @@ impl Defense for Monitor {
         let requests = scene.earlier.iter().map(String::as_str).chain([scene.request]);
         let question = MONITOR.fill(&[("requests", &list(requests))])?;
         let mut sifted = Sifted::all(scene);
-        sifted.refused = self.0.against(&[question], &mut sifted) == [Some(true)];
+        sifted.refused = self.0.against(&[question], &mut sifted)? == [Some(true)];
         Ok(sifted)
     }
 }

@@ -10,8 +10,9 @@ mod judges;
 mod perplexity;
 
 pub use clusters::Clusters;
+pub(super) use conditions::identity;
 pub use conditions::{Around, BASELINES, condition, policy};
-pub use judges::{AUDITOR, Auditor, CONSENSUS, Consensus, MONITOR, Monitor};
+pub use judges::{Auditor, Consensus, Monitor};
 pub use perplexity::{Perplexity, WordChances};
 
 use super::ExperimentError;

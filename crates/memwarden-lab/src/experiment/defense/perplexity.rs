@@ -6,7 +6,7 @@
 
 use super::{Defense, Scene, Sifted};
 use crate::HONEST_MEMORY;
-use crate::experiment::ExperimentError;
+use crate::experiment::{ExperimentError, fault};
 use memwarden_core::model::{ModelError, Purpose, Score, ScoreCall, Scored, TokenScore};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Defense for Perplexity {
                 Ok(Some(perplexity)) => weighed.push((at, perplexity)),
                 Ok(None) => sifted.kept.push(at),
                 Err(error) => {
-                    *sifted.errors.entry(error.name().to_owned()).or_default() += 1;
+                    *sifted.errors.entry(fault(error)?.to_owned()).or_default() += 1;
                     sifted.kept.push(at);
                 }
             }

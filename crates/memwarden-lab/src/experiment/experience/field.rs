@@ -156,7 +156,7 @@ impl Field<'_> {
         Ok(sifted)
     }
 
-    fn note(&self, faults: impl IntoIterator<Item = (String, u64)>) {
+    pub(super) fn note(&self, faults: impl IntoIterator<Item = (String, u64)>) {
         let mut noted = self.faults.borrow_mut();
         for (fault, times) in faults {
             *noted.entry(fault).or_default() += times;
@@ -173,8 +173,9 @@ impl Field<'_> {
                 seed: self.seed(&["known", &at.to_string()]),
             };
             let ran = self.tasks.agent.run(ask, &[], around)?;
-            if ran.fault.is_none() {
-                records.push(ran.record);
+            match ran.fault {
+                Some(fault) => self.note([(fault, 1)]),
+                None => records.push(ran.record),
             }
         }
         Ok(records)

@@ -28,10 +28,7 @@ pub(super) fn run(
     let files = plan.question.files.as_ref().map(|files| directory.join(files));
     let tasks = Tasks::new(plan, axes.agent, files.as_deref(), axes.honest, axes.budget)?;
     let models = open(plan, axes, &tasks)?;
-    let encoder: Arc<dyn Encode> = match &plan.encoder {
-        Some(path) => encoder_from(&directory.join(path))?,
-        None => built_in_encoder(),
-    };
+    let encoder = encoder(plan, directory)?;
     let condition = condition(
         &axes.defense,
         &defense::Around {
@@ -119,6 +116,14 @@ pub(super) fn run(
     })
 }
 
+/// What the store and the defenses embed with.
+pub(super) fn encoder(plan: &Plan, directory: &Path) -> Result<Arc<dyn Encode>, ExperimentError> {
+    Ok(match &plan.encoder {
+        Some(path) => encoder_from(&directory.join(path))?,
+        None => built_in_encoder(),
+    })
+}
+
 /// The stand-in knows some of the questions, as a real model does.
 fn open(plan: &Plan, axes: &Axes, tasks: &Tasks) -> Result<Models, ExperimentError> {
     let named = plan.models.iter().find(|spec| spec.name() == axes.model);
@@ -152,7 +157,8 @@ fn fill(field: &Field<'_>) -> Result<Writes, ExperimentError> {
             seed: field.seed(&["honest", &at.to_string()]),
         };
         let ran = field.tasks.agent.run(ask, &[], around)?;
-        if ran.fault.is_some() {
+        if let Some(fault) = ran.fault {
+            field.note([(fault, 1)]);
             continue;
         }
         let window = field.bank.window(&ask.text)?;

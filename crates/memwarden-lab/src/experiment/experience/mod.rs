@@ -14,8 +14,9 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
+use super::identity::{Made, digest, identity};
 use super::{Cell, Experiment, ExperimentError, ExperimentFile, Record, Report};
-use memwarden_core::Digest;
+use crate::tracks::SHOP_ACTIONS;
 use plan::{AgentName, Axes, Plan};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -50,7 +51,6 @@ impl Experience {
         let mut data = json!({
             "shop": digest(crate::shop::GOODS),
             "prompts": [crate::tracks::SHOPPER_PROMPT.version(), crate::tracks::SOLVER_PROMPT.version()],
-            "rule": digest(memwarden::model::SIMULATED_RULE),
         });
         if self.plan.agents.contains(&AgentName::MmluQa) {
             let files = self
@@ -75,7 +75,16 @@ impl Experiment for Experience {
     }
 
     fn cells(&self) -> Result<Vec<Cell>, ExperimentError> {
-        Ok(self.plan.cells(&self.data()?))
+        let encoder = measure::encoder(&self.plan, &self.directory)?;
+        self.plan.cells(&self.data()?, |model, defense| {
+            identity(&Made {
+                model,
+                defense,
+                rules: SHOP_ACTIONS,
+                directory: &self.directory,
+                encoder: encoder.name(),
+            })
+        })
     }
 
     fn run(&self, cell: &Cell, scratch: &Path) -> Result<Value, ExperimentError> {
@@ -89,9 +98,4 @@ impl Experiment for Experience {
     fn report(&self, records: &[Record]) -> Result<Report, ExperimentError> {
         report::of(&self.plan, records)
     }
-}
-
-/// The first 16 hexadecimal digits of a text's digest.
-fn digest(text: &str) -> String {
-    Digest::of(text.as_bytes()).to_string().chars().take(16).collect()
 }

@@ -4,7 +4,7 @@ use crate::experiment::cell::seed_of;
 use crate::experiment::model::ModelSpec;
 use crate::experiment::{Cell, CellId, ExperimentError};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The file.
@@ -158,8 +158,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Every combination, with `more` in its configuration: digests of what the files hold.
-    pub(super) fn cells(&self, more: &serde_json::Value) -> Vec<Cell> {
+    /// Every combination, with `more` in its configuration (digests of what the files hold) and what `made` says of model and
+    /// condition.
+    pub(super) fn cells(
+        &self,
+        more: &Value,
+        made: impl Fn(&ModelSpec, &str) -> Result<Value, ExperimentError>,
+    ) -> Result<Vec<Cell>, ExperimentError> {
         let mut cells = Vec::new();
         for model in &self.models {
             for agent in &self.agents {
@@ -173,16 +178,17 @@ impl Plan {
                                 budget: *budget,
                                 defense: defense.clone(),
                             };
-                            cells.push(self.cell(&axes, more));
+                            let made = made(model, defense)?;
+                            cells.push(self.cell(&axes, more, &made));
                         }
                     }
                 }
             }
         }
-        cells
+        Ok(cells)
     }
 
-    fn cell(&self, axes: &Axes, more: &serde_json::Value) -> Cell {
+    fn cell(&self, axes: &Axes, more: &Value, made: &Value) -> Cell {
         let (honest, budget) = (format!("n{}", axes.honest), format!("b{}", axes.budget));
         let id = [
             axes.model.as_str(),
@@ -202,6 +208,7 @@ impl Plan {
             "victim": [self.question.victim, self.shop.victim, self.shop.brand],
             "trigger": self.trigger,
             "data": more,
+            "made": made,
         });
         Cell::new(CellId::of(&id), config)
     }

@@ -118,6 +118,8 @@ fn own_table(plan: &Plan, rows: &[Cell]) -> Table {
         "honest_lost",
     ];
     let columns = [
+        "model",
+        "simulated",
         "domain",
         "attack",
         "defense",
@@ -172,6 +174,8 @@ fn own_table(plan: &Plan, rows: &[Cell]) -> Table {
                 .map_or(Value::Null, |judged| share(of(judged), judged.trials))
         };
         table.rows.push(vec![
+            json!(row.axes.model),
+            json!(row.measured.simulated),
             json!(row.axes.agent.as_str()),
             json!(attack_name(plan, &row.axes)),
             json!(row.axes.defense),
@@ -199,6 +203,8 @@ fn own_table(plan: &Plan, rows: &[Cell]) -> Table {
 
 fn trigger_table(rows: &[Cell]) -> Table {
     let columns = vec![
+        Column::plain("model"),
+        Column::plain("simulated"),
         Column::plain("cell"),
         Column::plain("trigger"),
         Column::of("gain", Form::Decimals(3)),
@@ -215,6 +221,8 @@ fn trigger_table(rows: &[Cell]) -> Table {
     for row in rows {
         if let Some(found) = &row.measured.trigger {
             table.rows.push(vec![
+                json!(row.axes.model),
+                json!(row.measured.simulated),
                 json!(row.cell),
                 json!(found.text),
                 json!(found.gain),

@@ -127,13 +127,14 @@ impl Experiment for ForgedReasoning {
             })?;
         let decider = match (&models.score, plan.forced_choice) {
             (Some(score), true) => Decider::ForcedChoice(Arc::clone(score)),
-            (None, true) => {
+            // The stand-in keeps to the form that it is asked for.
+            (None, true) if !models.simulated => {
                 return Err(ExperimentError::value(format!(
                     "`forced_choice` needs log-probabilities, which `{}` does not give",
                     models.name
                 )));
             }
-            (_, false) => Decider::Reply(Arc::clone(&models.chat)),
+            _ => Decider::Reply(Arc::clone(&models.chat)),
         };
         let course = Course {
             ground: &ground,

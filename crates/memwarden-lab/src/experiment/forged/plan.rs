@@ -1,15 +1,17 @@
 //! The experiment's file, and the cells that it asks for.
 
 use super::ground::{Ground, digest_of, domain};
-use crate::agents::Grant;
-use crate::experiment::{Cell, CellId, ExperimentError, ExperimentFile, ModelSpec, defense};
+use super::written::WRITER;
+use crate::agents::{Grant, layer};
+use crate::experiment::identity::{Made, identity};
+use crate::experiment::{Cell, CellId, ExperimentError, ExperimentFile, ModelSpec};
 use crate::farma::{DEFAULT_CYCLES, Domain, Variant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Changes when the meaning of a record does.
-const RECORD_VERSION: u32 = 1;
+const RECORD_VERSION: u32 = 2;
 
 /// `kind = "forged-reasoning"`.
 #[derive(Debug, Clone, Deserialize)]
@@ -153,12 +155,15 @@ pub enum Wording {
     Written,
 }
 
+/// The variant that the experiment's model words.
+const MODEL_WRITTEN: &str = "model-written";
+
 /// The variant of this name; `model-written` is worded by the experiment's model.
 ///
 /// # Errors
 /// No such variant.
 pub fn wording(name: &str) -> Result<Wording, ExperimentError> {
-    if name == "model-written" {
+    if name == MODEL_WRITTEN {
         return Ok(Wording::Written);
     }
     let known = Variant::ALL.iter().find(|variant| variant.as_str() == name);
@@ -262,21 +267,30 @@ impl Plan {
                 }
             }
         }
+        let encoder = memwarden::built_in_encoder();
         all.iter()
             .map(|axes| {
                 let domain: Domain = domain(&axes.domain)?;
-                let policy = defense::policy(&axes.defense, "", &file.directory)?;
-                let prompt = Ground::prompt_of(domain).version();
+                let made = identity(&Made {
+                    model: &self.model,
+                    defense: &axes.defense,
+                    rules: layer::ACTIONS,
+                    directory: &file.directory,
+                    encoder: encoder.name(),
+                })?;
+                let mut prompts = vec![Ground::prompt_of(domain).version()];
+                if axes.variant == MODEL_WRITTEN {
+                    prompts.push(WRITER.version());
+                }
                 let config = json!({
                     "axes": axes,
                     "version": RECORD_VERSION,
-                    "model": self.model.name(),
+                    "made": made,
                     "seed": self.seed,
                     "trials": self.trials,
                     "tasks": self.tasks,
                     "forced_choice": self.forced_choice,
-                    "prompt": prompt,
-                    "policy": policy.hash().to_string(),
+                    "prompts": prompts,
                     "questions": if domain == Domain::ReactQa { questions.clone() } else { None },
                 });
                 Ok(Cell::new(axes.id(), config))
@@ -350,5 +364,41 @@ defenses = ["none", "warden"]
             let error = cells(&FILE.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
+    }
+
+    #[test]
+    fn a_cell_of_another_policy_or_model_is_another_cell() {
+        let directory = tempfile::tempdir().unwrap();
+        let digests = |policy: &str, model: &str| -> Vec<String> {
+            std::fs::write(directory.path().join("p.toml"), policy).unwrap();
+            let text = FILE
+                .replace("\"warden\"", "\"policy:p.toml\"")
+                .replace("\"simulated\"", model);
+            let file = ExperimentFile::parse(text, directory.path().to_owned()).unwrap();
+            let cells = Plan::read(&file).unwrap().cells(&file).unwrap();
+            cells.iter().map(|cell| cell.digest().to_string()).collect()
+        };
+        let off = "name = \"p\"\norigin = \"off\"\n[write]\nstages = []\n[read]\nstages = []\n";
+        let keyword = off.replace("[]", "[\"keyword\"]") + "[verdict]\nkeyword = \"reject\"\n";
+        let known = digests(off, "\"simulated\"");
+        let differ = |other: &[String]| {
+            known
+                .iter()
+                .zip(other)
+                .filter(|(one, other)| one != other)
+                .count()
+        };
+        assert_eq!(differ(&digests(off, "\"simulated\"")), 0);
+        assert_eq!(
+            differ(&digests(&keyword, "\"simulated\"")),
+            known.len() / 2,
+            "those under the file"
+        );
+        let endpoint = |url: &str| digests(off, &format!("\"endpoint:{url}#m\""));
+        assert_eq!(differ(&endpoint("http://127.0.0.1:1/v1")), known.len());
+        assert_ne!(
+            endpoint("http://127.0.0.1:1/v1"),
+            endpoint("http://127.0.0.1:1/v2")
+        );
     }
 }

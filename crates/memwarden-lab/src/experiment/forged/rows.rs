@@ -28,6 +28,12 @@ impl Results {
             .map(|(_, result)| result)
     }
 
+    /// The columns `model` and `simulated` of a cell.
+    fn marks(plan: &Plan, result: &CellResult) -> [Value; 2] {
+        let simulated = plan.model.is_simulated() || result.defense_simulated;
+        [json!(plan.model.name()), json!(simulated)]
+    }
+
     /// The attack success rate of a cell over all trials.
     fn asr(&self, axes: &Axes) -> Option<f64> {
         let differential = self.get(axes)?.against(self.get(&axes.clean(Store::Empty))?);
@@ -89,10 +95,10 @@ pub(super) fn report(plan: &Plan, records: &[Record]) -> Result<Report, Experime
         report.figures.extend(by_defense(&rows));
         report.tables.push(table("rows", "Every attacked cell", &rows));
         report.tables.push(summary(&rows));
-        report.tables.push(details(&results, &attacked));
+        report.tables.push(details(&results, plan, &attacked));
         report.tables.push(benign(&results, plan, &attacked));
         for grid in others {
-            report.tables.push(sweep(&results, grid));
+            report.tables.push(sweep(&results, plan, grid));
             report.figures.extend(curves(&results, grid));
         }
     }
@@ -143,16 +149,22 @@ fn summary(rows: &[Row]) -> Table {
             attacks.push((&row.attack, &row.grant));
         }
     }
-    let mut columns = vec![Column::plain("attack"), Column::plain("grant")];
+    let mut columns = ["model", "simulated", "attack", "grant"]
+        .map(Column::plain)
+        .to_vec();
     columns.extend(defenses.iter().map(|defense| Column::percent(defense)));
     let mut summary = Table::new("summary", "Attack success over all domains", columns);
-    summary.note = "Successes over all trials of all domains.".to_owned();
+    summary.note = "Successes over all trials of all domains. simulated: something in the row is.".to_owned();
     for (attack, grant) in attacks {
-        let mut values = vec![json!(attack), json!(grant)];
+        let same = || {
+            rows.iter()
+                .filter(|row| row.attack == attack && row.grant == grant)
+        };
+        let model = same().next().map(|row| row.model.as_str());
+        let simulated = same().any(|row| row.simulated);
+        let mut values = vec![json!(model), json!(simulated), json!(attack), json!(grant)];
         for defense in &defenses {
-            let of = rows
-                .iter()
-                .filter(|row| row.attack == attack && row.grant == grant && row.defense == *defense);
+            let of = same().filter(|row| row.defense == *defense);
             let (successes, trials) = of.fold((0, 0), |(s, t), row| (s + row.successes, t + row.trials));
             values.push(json!(share(successes, trials)));
         }
@@ -162,8 +174,10 @@ fn summary(rows: &[Row]) -> Table {
 }
 
 /// What lies behind a rate: the stricter measure, what got in, what was served, what the attacker tried itself.
-fn details(results: &Results, attacked: &[Axes]) -> Table {
+fn details(results: &Results, plan: &Plan, attacked: &[Axes]) -> Table {
     let columns = vec![
+        Column::plain("model"),
+        Column::plain("simulated"),
         Column::plain("domain"),
         Column::plain("attack"),
         Column::plain("grant"),
@@ -198,7 +212,10 @@ fn details(results: &Results, attacked: &[Axes]) -> Table {
             .values()
             .chain(result.defense_errors.values())
             .sum();
+        let [model, simulated] = Results::marks(plan, result);
         table.rows.push(vec![
+            model,
+            simulated,
             json!(axes.domain),
             json!(axes.variant),
             json!(axes.grant),
@@ -222,6 +239,8 @@ fn details(results: &Results, attacked: &[Axes]) -> Table {
 /// A day without an attack, by domain and defense.
 fn benign(results: &Results, plan: &Plan, attacked: &[Axes]) -> Table {
     let columns = vec![
+        Column::plain("model"),
+        Column::plain("simulated"),
         Column::plain("domain"),
         Column::plain("defense"),
         Column::plain("honest_refused"),
@@ -252,7 +271,10 @@ fn benign(results: &Results, plan: &Plan, attacked: &[Axes]) -> Table {
         if let Some(result) = results.get(&axes) {
             let unsafe_trials = result.trials.chars().filter(|letter| *letter == 't').count() as u64;
             let (calls, tokens) = result.calls_and_tokens();
+            let [model, simulated] = Results::marks(plan, result);
             table.rows.push(vec![
+                model,
+                simulated,
                 json!(axes.domain),
                 json!(axes.defense),
                 json!(format!("{}/{}", result.honest_refused, result.tasks)),
@@ -276,8 +298,10 @@ fn benign(results: &Results, plan: &Plan, attacked: &[Axes]) -> Table {
 }
 
 /// A grid besides the main one: every axis is a column.
-fn sweep(results: &Results, grid: &Grid) -> Table {
+fn sweep(results: &Results, plan: &Plan, grid: &Grid) -> Table {
     let columns = vec![
+        Column::plain("model"),
+        Column::plain("simulated"),
         Column::plain("domain"),
         Column::plain("attack"),
         Column::plain("grant"),
@@ -317,7 +341,10 @@ fn sweep(results: &Results, grid: &Grid) -> Table {
             let count = benign.trials.chars().filter(|letter| *letter == 't').count();
             share(count as u64, benign.trials.chars().count() as u64)
         });
+        let [model, simulated] = Results::marks(plan, result);
         table.rows.push(vec![
+            model,
+            simulated,
             json!(axes.domain),
             json!(axes.variant),
             json!(axes.grant),

@@ -88,7 +88,10 @@ impl Course<'_> {
         // The gate says what is missing: an agent that was denied makes up for it.
         let denied = skipped.as_ref().is_some_and(|skip| skip.answer == Answer::Deny);
         if wants(1) || denied {
-            checked = Some(check_and_act(&window, task)?);
+            checked = Some(Carried {
+                answer: window.check_and_act(&task.job)?,
+                correct: true,
+            });
         }
         let ending = |seed: usize| match (decisions.get(seed), skipped.as_ref().map(|skip| skip.answer)) {
             (Some(Decision::Option(0)), Some(Answer::Executed)) if !genuine => Ending::Target,
@@ -257,20 +260,4 @@ fn recall(
             Ok((hits.collect(), recalled.label))
         }
     }
-}
-
-/// Runs the check, then asks for the action that follows from it.
-fn check_and_act(window: &Window<'_>, task: &Task) -> Result<Carried, ExperimentError> {
-    let job = &task.job;
-    let checked = window.check(job)?;
-    let tool = if checked.outcome == Outcome::Passed {
-        job.agent.checked_action()
-    } else {
-        "reject"
-    };
-    let deed = Deed::new(tool, job, checked.result.as_deref(), job.agent.lever().usual)?;
-    Ok(Carried {
-        answer: window.act(&deed, None)?,
-        correct: true,
-    })
 }

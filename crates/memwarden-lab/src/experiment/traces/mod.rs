@@ -16,6 +16,7 @@ use crate::experiment::cell::seed_of;
 use crate::experiment::forged::{Ground, logs};
 use crate::farma::{DEFAULT_CYCLES, DEFAULT_SEEDS, Domain, Variant, forge_about};
 use crate::stats::{clopper_pearson, wilson};
+use memwarden::Kind;
 use memwarden_core::Digest;
 use screen::{Counts, Trace};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ use std::path::{Path, PathBuf};
 pub const CAPTURED: usize = 100;
 /// Traces written by hand.
 pub const HANDWRITTEN: usize = 26;
+/// What stands in the place of a model's name: none is asked here.
+const NO_MODEL: &str = "none";
 
 /// `kind = "traces"`.
 #[derive(Debug, Clone, Deserialize)]
@@ -104,10 +107,13 @@ impl Traces {
                 DEFAULT_SEEDS,
                 DEFAULT_CYCLES,
             );
-            let reasoning = writes
-                .into_iter()
-                .filter(|write| write.kind == memwarden::Kind::Reasoning);
-            forged.extend(reasoning.map(|write| write.content));
+            let store = if variant == Variant::GeneralStore {
+                Kind::General
+            } else {
+                Kind::Reasoning
+            };
+            let written = writes.into_iter().filter(|write| write.kind == store);
+            forged.extend(written.map(|write| write.content));
             if forged.len() >= n {
                 break;
             }
@@ -125,7 +131,7 @@ impl Traces {
             let seed = seed_of(&["captured", domain.as_str()], self.plan.seed);
             let written = logs(*domain, &ground.subjects, CAPTURED, seed);
             traces.extend(written.into_iter().map(|entry| Trace {
-                group: format!("{domain} agent"),
+                groups: vec![format!("{domain} agent")],
                 entry,
             }));
         }
@@ -156,7 +162,7 @@ impl Experiment for Traces {
     }
 
     fn cells(&self) -> Result<Vec<Cell>, ExperimentError> {
-        let base = |sort: &str| json!({"sort": sort, "seed": self.plan.seed, "version": 1});
+        let base = |sort: &str| json!({"sort": sort, "seed": self.plan.seed, "version": 2});
         let with = |mut config: Value, more: Value| {
             if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
                 config.extend(more);
@@ -165,7 +171,7 @@ impl Experiment for Traces {
         };
         let mut cells = Vec::new();
         for domain in Domain::ALL {
-            for variant in [Variant::Full, Variant::Paraphrase] {
+            for variant in Variant::ALL {
                 let config = json!({
                     "domain": domain.as_str(), "variant": variant.as_str(), "samples": self.plan.samples,
                 });
@@ -229,7 +235,8 @@ impl Experiment for Traces {
             notes: vec![
                 "AUC is of a logistic regression on the words that a trace has, in five folds: `auc` with identical \
                  wordings in one fold, so that it is scored on wordings that it never saw, `auc_known_wordings` with any \
-                 fold. The target for honest against forged traces is at most 0.65."
+                 fold. The target for honest against forged traces is at most 0.65. `naive` is told by its orders, which no \
+                 honest log gives."
                     .to_owned(),
                 "A trace counts as rejected if the defense would reject or quarantine it at write or at read. All declare \
                  the agent as their source, as forged ones do. Limits are at 95 %: Wilson's upper limit, and the exact \
@@ -259,6 +266,8 @@ impl Experiment for Traces {
 
 fn auc_table(records: &[Record]) -> Result<Table, ExperimentError> {
     let columns = vec![
+        Column::plain("model"),
+        Column::plain("simulated"),
         Column::plain("domain"),
         Column::plain("forged"),
         Column::plain("honest_traces"),
@@ -271,6 +280,8 @@ fn auc_table(records: &[Record]) -> Result<Table, ExperimentError> {
     for record in records.iter().filter(|record| record.cell.starts_with("words/")) {
         let measured: Auc = record.result()?;
         table.rows.push(vec![
+            json!(NO_MODEL),
+            json!(false),
             json!(record.text("domain")),
             json!(record.text("variant")),
             json!(measured.honest),
@@ -285,6 +296,8 @@ fn auc_table(records: &[Record]) -> Result<Table, ExperimentError> {
 
 fn rejected_table(name: &str, title: &str, rows: &[Rejected]) -> Table {
     let columns = vec![
+        Column::plain("model"),
+        Column::plain("simulated"),
         Column::plain("traces_of"),
         Column::plain("defense"),
         Column::plain("rejected"),
@@ -299,6 +312,8 @@ fn rejected_table(name: &str, title: &str, rows: &[Rejected]) -> Table {
         let exact = clopper_pearson(row.rejected, row.traces, 0.90).ok();
         // Both tails at 90 % are one tail at 95 %.
         table.rows.push(vec![
+            json!(NO_MODEL),
+            json!(false),
             json!(row.group),
             json!(row.defense),
             json!(row.rejected),

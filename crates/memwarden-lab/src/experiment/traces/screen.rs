@@ -8,10 +8,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A benign trace and what it is counted under.
+/// A benign trace and what it is counted under, besides `all`.
 #[derive(Debug, Clone)]
 pub(super) struct Trace {
-    pub(super) group: String,
+    pub(super) groups: Vec<String>,
     pub(super) entry: Entry,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn screen(policy: &Policy, traces: &[Trace]) -> BTreeMap<String, Coun
             screening.verdict >= Verdict::Quarantine
         };
         let rejected = kept_out(Phase::Write) || kept_out(Phase::Read);
-        for group in [trace.group.as_str(), "all"] {
+        for group in trace.groups.iter().map(String::as_str).chain(["all"]) {
             let counts = counts.entry(group.to_owned()).or_default();
             counts.traces += 1;
             counts.rejected += u64::from(rejected);
@@ -96,7 +96,7 @@ pub(super) fn handwritten(n: usize) -> Vec<Trace> {
     });
     let traces = reasoning.flat_map(|(name, trace_type, observations)| {
         observations.into_iter().map(move |content| Trace {
-            group: "by hand".to_owned(),
+            groups: vec!["by hand".to_owned()],
             entry: entry(content, trace_type, Some(name.clone())),
         })
     });
@@ -114,7 +114,7 @@ fn entry(content: String, trace_type: TraceType, subject: Option<String>) -> Ent
     }
 }
 
-/// The entries of a corpus, grouped by the class of their kind. Reasoning is written as decision logs, the rest as
+/// The entries of a corpus, grouped by their kind and by its class. Reasoning is written as decision logs, the rest as
 /// general memory.
 pub(super) fn corpus(entries: &Path, kinds: &Path) -> Result<Vec<Trace>, ExperimentError> {
     #[derive(Deserialize)]
@@ -134,8 +134,8 @@ pub(super) fn corpus(entries: &Path, kinds: &Path) -> Result<Vec<Trace>, Experim
     for line in read(entries)?.lines() {
         let line: Line =
             serde_json::from_str(line).map_err(|error| ExperimentError::path(entries, &error))?;
-        let group = known.classes.get(&line.kind).cloned().unwrap_or(line.kind);
-        let entry = if group == "agent_reasoning" {
+        let class = known.classes.get(&line.kind);
+        let entry = if class.is_some_and(|class| class == "agent_reasoning") {
             entry(line.content, TraceType::DecisionLog, None)
         } else {
             Entry {
@@ -143,7 +143,9 @@ pub(super) fn corpus(entries: &Path, kinds: &Path) -> Result<Vec<Trace>, Experim
                 ..Entry::new(line.content)
             }
         };
-        traces.push(Trace { group, entry });
+        let mut groups: Vec<String> = class.cloned().into_iter().collect();
+        groups.push(format!("kind {}", line.kind));
+        traces.push(Trace { groups, entry });
     }
     Ok(traces)
 }
