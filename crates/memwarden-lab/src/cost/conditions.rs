@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn only_the_published_conditions_have_published_names() {
         let shown = |name: &str| {
-            let deciding = condition(name).unwrap().deciding.into_iter();
+            let mut deciding = condition(name).unwrap().deciding.into_iter();
             let named = deciding.find(|deciding| deciding.stage == "injection");
             named.map(|deciding| deciding.shown)
         };
