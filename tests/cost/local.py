@@ -91,7 +91,7 @@ replies = sum(cell["result"]["extraction"]["replies"] for cell in cells)
 print(f"extraction replies that are whole and parse: {parsed} of {replies} ({100 * parsed / replies:.1f} %)")
 
 # What the cells say they spent is what went through the proxy. A cell that was cut off and begun anew paid twice.
-metered = {row["purpose"]: row for row in memwarden("meter", "report", str(METER), "--by", "purpose")["rows"]}
+metered = {row["name"]: row for row in memwarden("meter", "report", str(METER), "--by", "purpose")["rows"]}
 for name in ["extract", "answer", "defense:anomaly", "defense:rerank"]:
     seen = metered[name]["prompt_tokens"] + metered[name]["completion_tokens"]
     spent = tokens_of_records(name)
