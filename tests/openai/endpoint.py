@@ -5,6 +5,7 @@ middle of a stream, `toy-html` answers what is no JSON. It keeps the requests th
 """
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -38,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
             count = sum(len(text.split()) for text in texts)
             usage = {"prompt_tokens": count, "total_tokens": count}
             return self.answer(200, {"object": "list", "model": model, "data": data, "usage": usage})
-        words = ["Oslo ", "is ", "the ", "capital."]
+        words = self.server.words
         prompt = sum(len(message["content"].split()) for message in asked["messages"])
         usage = {"prompt_tokens": prompt, "completion_tokens": len(words), "total_tokens": prompt + len(words)}
         if asked.get("stream"):
@@ -91,10 +92,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
 
-def start():
-    """An endpoint on a free port, in the background."""
+def start(says="Oslo is the capital."):
+    """An endpoint on a free port, in the background, that answers every chat with the same words."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.requests = []
+    server.words = re.findall(r"\S+\s*", says)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server

@@ -25,6 +25,17 @@ pub enum LabCommand {
         /// The directory of the run
         directory: PathBuf,
     },
+    /// Grade the answers of a run on the price of defenses once more, beside the grades that are there
+    Regrade {
+        /// The directory of the run
+        directory: PathBuf,
+        /// Who grades, of another provider than the model: endpoint:URL#MODEL
+        #[arg(long, value_name = "MODEL")]
+        judge: String,
+        /// The dialogues, where they lie elsewhere than the experiment says
+        #[arg(long, value_name = "FILE")]
+        dialogues: Option<PathBuf>,
+    },
     /// Derive what can be derived from the cells of a published table, for example price-of-safety/table5.csv
     Recompute {
         /// CSV with a cell a line

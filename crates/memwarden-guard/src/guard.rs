@@ -86,7 +86,7 @@ impl Guard {
     }
 
     /// [`Guard::screen`] with the models that stages may ask. `rerank` is about the candidates of a query together
-    /// ([`Guard::rerank`]) and passes over here.
+    /// ([`Guard::rerank`]) and is passed over at read. A stage in a phase where it cannot run has failed.
     #[must_use]
     pub fn screen_with(
         &self,
@@ -107,10 +107,11 @@ impl Guard {
         let read = Read::new(&candidate.entry.content);
         for name in phase.stages(policy) {
             let stage = Stage::from_name(name);
-            if stage == Some(Stage::Rerank) {
+            // It judges the candidates of a query together: [`Guard::rerank`].
+            if (stage, phase) == (Some(Stage::Rerank), Phase::Read) {
                 continue;
             }
-            let found = self.run(stage, policy, candidate, view, &read, chats);
+            let found = self.run(stage, phase, policy, candidate, view, &read, chats);
             let Judged {
                 asked,
                 findings,
@@ -199,15 +200,28 @@ impl Guard {
         reasoning::signals(self.lists, policy, entry, view)
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what the stages need between them; each needs another part of it"
+    )]
     fn run(
         &self,
         stage: Option<Stage>,
+        phase: Phase,
         policy: &Policy,
         candidate: &Candidate<'_>,
         view: &dyn StoreView,
         read: &Read<'_>,
         chats: &dyn Chats,
     ) -> Result<Vec<Finding>, StageError> {
+        // Parsing refuses such a policy; one that was put together by hand must not pass for screened.
+        if let Some((stage, only)) = stage.and_then(|stage| Some((stage, stage.only_in()?)))
+            && only != phase
+        {
+            return Err(StageError::Unavailable {
+                reason: format!("`{}` runs at {only} only", stage.name()),
+            });
+        }
         match stage {
             Some(Stage::Keyword) => Ok(layers::keyword(self.lists, candidate)),
             Some(Stage::Provenance) => Ok(layers::provenance(policy, candidate)),
@@ -223,9 +237,9 @@ impl Guard {
             Some(Stage::Gibberish) => Ok(gibberish_findings(policy, read.text)),
             Some(Stage::Secrets) => Ok(secrets_findings(read.text)),
             Some(Stage::Anomaly) => anomaly(policy, candidate.entry, view, chats),
-            // Judges candidates together, and is passed over before it comes here.
-            Some(Stage::Rerank) => Ok(Vec::new()),
-            // Parsing refuses such a policy; one that was put together by hand must not pass for screened.
+            Some(Stage::Rerank) => Err(StageError::Unavailable {
+                reason: "`rerank` judges the candidates of a query together".to_owned(),
+            }),
             None => Err(StageError::Unavailable {
                 reason: "no stage has this name".to_owned(),
             }),

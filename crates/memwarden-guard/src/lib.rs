@@ -51,8 +51,8 @@ pub use declaration::{DECLARED_SOURCE_RULE, ORIGIN_STAGE, declaration_mismatch};
 pub use gibberish::{Gibberish, gibberish};
 pub use guard::{Guard, Ran, Screening};
 pub use judged::{
-    Chats, DEFAULT_MAX_TOKENS, DEFAULT_MODEL, Judged, NEAREST_STORED, NoChats, PROMPTS, Prompt, TURNS_BEFORE,
-    backfills, max_tokens_of, model_of,
+    Chats, DEFAULT_MAX_TOKENS, DEFAULT_MODEL, Judged, MAX_BESIDE_BYTES, MAX_JUDGED_BYTES, NEAREST_STORED,
+    NoChats, PROMPTS, Prompt, ReplyForm, TURNS_BEFORE, backfills, max_tokens_of, model_of,
 };
 pub use normalize::{Controls, MAX_DEPTH, Normalized, Tally, View, ViewKind, normalize};
 pub use policy::{

@@ -258,7 +258,7 @@ fn settings_are_refused_where_they_make_no_sense() {
         ),
         (
             "name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[stage.anomaly]\nbackfill = true\n",
-            "expected fail, model or max_tokens",
+            "expected fail, model, max_tokens or reply",
         ),
         (
             "name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[stage.anomaly]\nmax_tokens = 100001\n",
@@ -271,4 +271,108 @@ fn settings_are_refused_where_they_make_no_sense() {
     ] {
         assert!(refused(text).contains(part), "{}", refused(text));
     }
+}
+
+/// Answers what fits its window, as the small models do that run on a machine of one's own.
+#[derive(Debug)]
+struct Narrow {
+    window: usize,
+}
+
+impl Chat for Narrow {
+    fn model(&self) -> &str {
+        "narrow"
+    }
+
+    fn chat(&self, calls: &[ChatCall<'_>]) -> Vec<Result<Reply, ModelError>> {
+        let one = |call: &ChatCall<'_>| {
+            let length: usize = call.messages.iter().map(|message| message.text.len()).sum();
+            if length > self.window {
+                return Err(ModelError::Call {
+                    model: "narrow".to_owned(),
+                    reason: format!("{length} bytes do not fit"),
+                });
+            }
+            Ok(Reply {
+                text: "keep".to_owned(),
+                finish: Finish::Stop,
+                usage: None,
+                tokens: Vec::new(),
+            })
+        };
+        calls.iter().map(one).collect()
+    }
+}
+
+fn narrow(window: usize) -> BTreeMap<String, Arc<dyn Chat>> {
+    BTreeMap::from([("default".to_owned(), Arc::new(Narrow { window }) as Arc<dyn Chat>)])
+}
+
+#[test]
+fn one_long_candidate_is_withheld_alone_and_the_others_are_judged() {
+    let policy = rerank("fail = \"open\"");
+    // The first is more than is judged at all, the second more than fits this model's window.
+    for long in ["x".repeat(100_000), "y".repeat(12_000)] {
+        let candidates = [long, "two".to_owned(), "three".to_owned()];
+        let judged = Guard::new().rerank(&policy, "q", &candidates, &[], &narrow(8_000));
+        let asked: Vec<Verdict> = judged.iter().map(|judged| judged.asked).collect();
+        assert_eq!(asked, [Verdict::Quarantine, Verdict::Admit, Verdict::Admit]);
+        assert_eq!(judged[1].failed, None);
+    }
+    // Alone, it is no failure of the stage as a whole either: `fail` does not let it pass.
+    let alone = Guard::new().rerank(&policy, "q", &["y".repeat(12_000)], &[], &narrow(8_000));
+    assert_eq!(alone[0].asked, Verdict::Quarantine);
+    assert_eq!(alone[0].failed.as_deref(), Some("failed-call"));
+}
+
+#[test]
+fn what_is_shown_beside_is_cut_between_characters_and_says_so() {
+    let (chats, asked) = parrot(Ok("keep"));
+    let long = "ä".repeat(5_000);
+    let _ = Guard::new().rerank(
+        &rerank(""),
+        &long,
+        &texts(&["one"]),
+        std::slice::from_ref(&long),
+        &chats,
+    );
+    let asked = asked.lock().unwrap();
+    let cut = format!("\"{}…\"\n", "ä".repeat(512));
+    assert!(asked[0].contains(&format!("Question: {cut}")) && asked[0].contains(&format!("- {cut}")));
+}
+
+#[test]
+fn a_stage_in_a_phase_where_it_cannot_run_has_failed() {
+    let mut wrong = rerank("fail = \"closed\"");
+    wrong.write = vec!["rerank".to_owned()];
+    let (chats, asked) = parrot(Ok("keep"));
+    let screening = written(&wrong, &chats, Writer::Trusted);
+    assert_eq!(screening.verdict, Verdict::Quarantine);
+    assert!(
+        screening.findings[0]
+            .reason
+            .contains("`rerank` runs at read only"),
+        "{}",
+        line(&screening)
+    );
+    let mut wrong = anomaly();
+    wrong.read = vec!["anomaly".to_owned()];
+    let candidate = Candidate {
+        entry: &general("text", None),
+        inherited: None,
+    };
+    let screening = Guard::new().screen_with(
+        &wrong,
+        Phase::Read,
+        &candidate,
+        &EmptyStore,
+        Writer::Trusted,
+        &chats,
+    );
+    assert!(
+        screening.findings[0]
+            .reason
+            .contains("`anomaly` runs at write only")
+    );
+    assert!(asked.lock().unwrap().is_empty());
 }

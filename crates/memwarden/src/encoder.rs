@@ -1,11 +1,58 @@
-//! The encoder that a store has unless it is opened with another: the built-in one, read when first needed. And the
-//! encoders that lie in directories of the user's own.
+//! The encoder that a store has unless it is opened with another: the built-in one, read when first needed. The
+//! encoders that lie in directories of the user's own. And an entry's vector, computed once for whoever asks for it.
 
 use crate::models::{ModelKind, ModelsError};
 use memwarden_core::encode::{Embedding, Encode, EncodeError};
 use memwarden_encode::{EMBEDDED, StaticEncoder};
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The vector of an entry as it is kept: of its subject and its content, like its words. A stage that looks for what is
+/// stored near the entry, the row that is written and every further try at it share one computation.
+#[derive(Debug)]
+pub(crate) struct Encoded<'a> {
+    encoder: Option<&'a Arc<dyn Encode>>,
+    subject: Option<&'a str>,
+    /// By content: an entry may be rewritten, and then there are two.
+    known: RefCell<Vec<(String, Embedding)>>,
+}
+
+impl<'a> Encoded<'a> {
+    /// Of an entry with this subject. Without an encoder, nothing has a vector.
+    pub(crate) const fn new(encoder: Option<&'a Arc<dyn Encode>>, subject: Option<&'a str>) -> Self {
+        Self {
+            encoder,
+            subject,
+            known: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// The vector with this content, and the encoder's name.
+    pub(crate) fn of(&self, content: &str) -> Result<Option<(&'a str, Embedding)>, EncodeError> {
+        let Some(encoder) = self.encoder else {
+            return Ok(None);
+        };
+        let known = self
+            .known
+            .borrow()
+            .iter()
+            .find(|(text, _)| text == content)
+            .cloned();
+        if let Some((_, embedding)) = known {
+            return Ok(Some((encoder.name(), embedding)));
+        }
+        let with_subject = self.subject.map(|subject| format!("{subject}\n{content}"));
+        let encoded = encoder.encode(&[with_subject.as_deref().unwrap_or(content)])?;
+        let Some(embedding) = encoded.into_iter().next() else {
+            return Ok(None);
+        };
+        self.known
+            .borrow_mut()
+            .push((content.to_owned(), embedding.clone()));
+        Ok(Some((encoder.name(), embedding)))
+    }
+}
 
 /// The built-in encoder. Its table is read by the first text: a command that neither writes nor looks for text
 /// does not pay for it.

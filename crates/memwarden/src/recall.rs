@@ -1,5 +1,6 @@
 //! `recall`: candidates, checks against the log, read stages, the best k with their provenance.
 
+use crate::encoder::Encoded;
 use crate::facts::Receipt;
 use crate::remember::{NamespaceView, taint_inherited_by};
 use crate::render::Claim;
@@ -10,11 +11,13 @@ use crate::view::LazyView;
 use crate::{Handle, WardenError, draft, random, render};
 use memwarden_core::log::{NamespaceRow, Ranked, Retrieval};
 use memwarden_core::{
-    Authority, Finding, Kind, LeafKind, Namespace, OriginMode, PrincipalId, RecallPayload, Record, RecordId,
-    StageName, Timestamp, Verdict,
+    Authority, Finding, Kind, LeafKind, Namespace, OriginMode, Policy, PrincipalId, RecallPayload, Record,
+    RecordId, StageName, Timestamp, Verdict,
 };
 use memwarden_guard::{Candidate as Screened, Label, Phase, Undeclared, Weigh, Writer};
-use std::collections::{BTreeMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// Most records of one recall.
 pub const MAX_K: usize = 100;
@@ -141,7 +144,15 @@ pub(crate) struct Sought<'v, 'a> {
     pub(crate) search: Searching<'v>,
     pub(crate) query: &'v Query,
     pub(crate) now: Timestamp,
+    /// One policy for the whole recall, whatever is loaded meanwhile.
+    pub(crate) policy: Arc<Policy>,
+    /// What the stages that look at one record alone made of each. Filling places looks at the same records again, and
+    /// neither is a model asked twice nor is a judgment told twice.
+    looked: RefCell<HashMap<RecordId, Looked>>,
 }
+
+/// The findings of a record that passed, or the stage that keeps it out.
+type Looked = Result<Vec<Finding>, StageName>;
 
 impl Handle {
     /// Recalls records of a namespace.
@@ -166,12 +177,14 @@ impl Handle {
             search: Searching::new(warden, query)?,
             query,
             now,
+            policy: warden.policy(),
+            looked: RefCell::default(),
         };
         let Shown {
             kept,
             collapsed,
             withheld,
-        } = self.shown(query, &sought)?;
+        } = self.shown(&sought)?;
         let position = view.with(|view| {
             warden.catch_up_facts(&mut *view.snapshot)?;
             Ok(view.size)
@@ -206,18 +219,19 @@ impl Handle {
         sought: &Sought<'_, '_>,
         out: &HashSet<RecordId>,
     ) -> Result<Shown, WardenError> {
-        let warden = &self.warden;
         let Sought {
             view,
             namespace: row,
             search,
             query,
             now,
+            policy,
+            ..
         } = sought;
-        let policy = warden.policy();
         let rule = policy.recall;
+        let weigh = Weigh::of(policy);
         let mut withheld = BTreeMap::new();
-        let mut shelf = Shelf::new(query.k, &policy);
+        let mut shelf = Shelf::new(query.k, policy);
         let mut wanted = query.k + 8;
         let mut seen = HashSet::new();
         let mut without = Vec::new();
@@ -240,15 +254,15 @@ impl Handle {
                 if !query.admits(&record) || out.contains(&record.id) {
                     continue;
                 }
-                if let Some((record, findings)) = self.screen(view, row, record, &mut withheld)? {
+                if let Some((record, findings)) = self.screen(sought, record, &mut withheld)? {
                     let by_authority = if policy.origin == OriginMode::Enforced {
                         rule.weight(record.effective)
                     } else {
                         1.0
                     };
-                    let by_source = match Weigh::of(&policy) {
+                    let by_source = match weigh {
                         Weigh::Nothing => 1.0,
-                        Weigh::Declared => Label::of(&record.entry, Undeclared::of(&policy)).trust(),
+                        Weigh::Declared => Label::of(&record.entry, Undeclared::of(policy)).trust(),
                     };
                     let trust = by_authority * by_source;
                     let why = Why {
@@ -291,29 +305,48 @@ impl Handle {
         writers.any(|(principal, _)| !principals.contains(principal))
     }
 
-    /// Runs the read stages; a record that they keep out is counted and dropped.
+    /// What the read stages make of a record; one that they keep out is counted and dropped.
     fn screen(
         &self,
-        view: &LazyView<'_>,
-        namespace: &NamespaceRow,
+        sought: &Sought<'_, '_>,
         record: Record,
         withheld: &mut BTreeMap<StageName, u64>,
     ) -> Result<Option<(Record, Vec<Finding>)>, WardenError> {
-        let warden = &self.warden;
-        let policy = warden.policy();
-        if policy.read.is_empty() {
+        if sought.policy.read.is_empty() {
             return Ok(Some((record, Vec::new())));
         }
-        let inherited = view.with(|view| taint_inherited_by(&policy, view, &record, 0))?;
+        let known = sought.looked.borrow().get(&record.id).cloned();
+        let looked = match known {
+            Some(looked) => looked,
+            None => {
+                let looked = self.look(sought, &record)?;
+                sought.looked.borrow_mut().insert(record.id, looked.clone());
+                looked
+            }
+        };
+        Ok(match looked {
+            Ok(findings) => Some((record, findings)),
+            Err(stage) => {
+                *withheld.entry(stage).or_default() += 1;
+                None
+            }
+        })
+    }
+
+    /// Runs the read stages on one record.
+    fn look(&self, sought: &Sought<'_, '_>, record: &Record) -> Result<Looked, WardenError> {
+        let warden = &self.warden;
+        let (policy, view) = (&sought.policy, sought.view);
         let candidate = Screened {
             entry: &record.entry,
-            inherited,
+            inherited: view.with(|view| taint_inherited_by(policy, view, record, 0))?,
         };
         let store = NamespaceView {
             view,
-            namespace,
-            candidate: Some(&record),
+            namespace: sought.namespace,
+            candidate: Some(record),
             turns: &[],
+            encoded: &Encoded::new(warden.encoder.as_ref(), record.entry.subject.as_deref()),
         };
         let trust = match record.effective {
             Authority::Act => Writer::Trusted,
@@ -322,13 +355,12 @@ impl Handle {
         let screening =
             warden
                 .guard()
-                .screen_with(&policy, Phase::Read, &candidate, &store, trust, &warden.chats);
+                .screen_with(policy, Phase::Read, &candidate, &store, trust, &warden.chats);
         warden.tell(Phase::Read, record.id, &screening.ran);
         if screening.verdict >= Verdict::Quarantine {
-            *withheld.entry(screening.stage.unwrap_or_default()).or_default() += 1;
-            return Ok(None);
+            return Ok(Err(screening.stage.unwrap_or_default()));
         }
-        Ok(Some((record, screening.findings)))
+        Ok(Ok(screening.findings))
     }
 
     fn hit(&self, kept: Kept, rank: usize, now: Timestamp) -> Hit {

@@ -1,5 +1,6 @@
 //! `remember`: screen, decide, seal, make visible; answer when it is durable.
 
+use crate::encoder::Encoded;
 use crate::view::{LazyView, View};
 use crate::{Handle, WardenError, draft, random, rewrite};
 use memwarden_core::log::{Body, Draft, NamespaceRow, NewRecord, Refusal};
@@ -8,7 +9,9 @@ use memwarden_core::{
     Record, RecordId, RecordPayload, Role, StageName, Status, StatusChange, Taint, Timestamp, VectorPayload,
     Verdict, commitment, encode_findings,
 };
-use memwarden_guard::{Candidate, Phase, Ran, StageError, StoreView, Writer, declaration_mismatch};
+use memwarden_guard::{
+    Candidate, Phase, Ran, Screening, StageError, StoreView, Writer, declaration_mismatch,
+};
 use std::borrow::Cow;
 
 /// How deep declared parents are followed for the declared-source taint of the published guard.
@@ -69,6 +72,26 @@ pub struct Remembered {
     pub original: Option<RecordId>,
 }
 
+/// What stays the same from try to try.
+#[derive(Clone, Copy)]
+struct Writing<'a> {
+    namespace: &'a NamespaceRow,
+    options: &'a WriteOptions,
+    context: Option<ContextId>,
+    jump: Option<&'a Finding>,
+    encoded: &'a Encoded<'a>,
+}
+
+/// What the stages made of an entry, and under what. A try that is refused for another reason is screened no second
+/// time: no model is asked twice about one entry.
+struct Settled {
+    policy: Digest,
+    trust: Writer,
+    inherited: Option<Taint>,
+    screening: Screening,
+    cleaned: Option<Entry>,
+}
+
 /// What screening and sealing decided before the commit.
 struct Prepared {
     drafts: Vec<Draft>,
@@ -104,12 +127,21 @@ impl Handle {
         let context = self.writing_in(options)?;
         let row = self.warden.ensure_namespace(namespace)?;
         let jump = self.warden.look_at_clock();
+        let encoded = Encoded::new(self.warden.encoder.as_ref(), entry.subject.as_deref());
+        let mut settled = None;
         let mut tries = 0;
         loop {
-            let prepared = self.prepare(&row, entry.clone(), options, context, jump.as_ref())?;
+            let writing = Writing {
+                namespace: &row,
+                options,
+                context,
+                jump: jump.as_ref(),
+                encoded: &encoded,
+            };
+            let prepared = self.prepare(&writing, entry.clone(), &mut settled)?;
             let placed = match self.warden.writer.commit(prepared.drafts) {
                 // Another process loaded a policy, raised the record or lowered a parent, or the label fell: look
-                // again, screen and weigh the entry anew.
+                // again and weigh the entry anew.
                 Err(WardenError::Refused(
                     Refusal::PolicyChanged
                     | Refusal::LabelFell { .. }
@@ -178,12 +210,17 @@ impl Handle {
 
     fn prepare(
         &self,
-        namespace: &NamespaceRow,
+        writing: &Writing<'_>,
         entry: Entry,
-        options: &WriteOptions,
-        context: Option<ContextId>,
-        jump: Option<&Finding>,
+        settled: &mut Option<Settled>,
     ) -> Result<Prepared, WardenError> {
+        let Writing {
+            namespace,
+            options,
+            context,
+            jump,
+            encoded,
+        } = *writing;
         let warden = &self.warden;
         let policy = warden.policy();
         let at = warden.now();
@@ -207,19 +244,42 @@ impl Handle {
             Authority::Act => Writer::Trusted,
             Authority::Inform | Authority::None => Writer::Untrusted,
         };
-        let counts = NamespaceView {
-            view: &view,
-            namespace,
-            candidate: None,
-            turns: &options.turns,
+        let (mut screening, cleaned) = match settled {
+            Some(known)
+                if (known.policy, known.trust, known.inherited) == (policy.hash(), trust, inherited) =>
+            {
+                (known.screening.clone(), known.cleaned.clone())
+            }
+            _ => {
+                let counts = NamespaceView {
+                    view: &view,
+                    namespace,
+                    candidate: None,
+                    turns: &options.turns,
+                    encoded,
+                };
+                let screen = |entry: &Entry| {
+                    let candidate = Candidate { entry, inherited };
+                    warden.guard().screen_with(
+                        &policy,
+                        Phase::Write,
+                        &candidate,
+                        &counts,
+                        trust,
+                        &warden.chats,
+                    )
+                };
+                let (screening, cleaned) = rewrite::settle(&entry, screen(&entry), warden.limits, screen);
+                *settled = Some(Settled {
+                    policy: policy.hash(),
+                    trust,
+                    inherited,
+                    screening: screening.clone(),
+                    cleaned: cleaned.clone(),
+                });
+                (screening, cleaned)
+            }
         };
-        let screen = |entry: &Entry| {
-            let candidate = Candidate { entry, inherited };
-            warden
-                .guard()
-                .screen_with(&policy, Phase::Write, &candidate, &counts, trust, &warden.chats)
-        };
-        let (mut screening, cleaned) = rewrite::settle(&entry, screen(&entry), warden.limits, screen);
         if policy.origin == OriginMode::Enforced && options.channel != Channel::Import {
             // The declaration is never read for anything else.
             let declared = entry.source.as_deref();
@@ -241,7 +301,7 @@ impl Handle {
                 let mut kept = entry;
                 // An importer's key names one record, the one in sight.
                 kept.origin_key = None;
-                let vector = self.vector(&kept)?;
+                let vector = vector(encoded, &kept)?;
                 drafts.push(write_draft(
                     namespace,
                     original,
@@ -286,7 +346,7 @@ impl Handle {
             }
             _ => None,
         };
-        let vector = self.vector(&entry)?;
+        let vector = vector(encoded, &entry)?;
         drafts.push(write_draft(
             namespace,
             id,
@@ -319,25 +379,6 @@ impl Handle {
             remembered,
             ran: screening.ran,
         })
-    }
-
-    /// The vector of an entry as it is kept: of its subject and its content, like its words.
-    fn vector(&self, entry: &Entry) -> Result<Option<Vec<u8>>, WardenError> {
-        let Some(encoder) = &self.warden.encoder else {
-            return Ok(None);
-        };
-        let with_subject = entry
-            .subject
-            .as_ref()
-            .map(|subject| format!("{subject}\n{}", entry.content));
-        let text = with_subject.as_deref().unwrap_or(&entry.content);
-        let embedding = encoder.encode(&[text])?.into_iter().next();
-        Ok(embedding
-            .filter(|embedding| !embedding.is_zero())
-            .map(|embedding| {
-                let encoder = encoder.name().to_owned();
-                VectorPayload { encoder, embedding }.encode()
-            }))
     }
 
     /// Written authority: min(class, declared parents, label of the context or hour). What is imported has none.
@@ -382,6 +423,16 @@ impl Handle {
             Ok((StatusChange::ProposeSupersede, Some(old)))
         }
     }
+}
+
+/// The vector of an entry as its row keeps it; none where there was nothing to encode.
+fn vector(encoded: &Encoded<'_>, entry: &Entry) -> Result<Option<Vec<u8>>, WardenError> {
+    let found = encoded.of(&entry.content)?;
+    let kept = found.filter(|(_, embedding)| !embedding.is_zero());
+    Ok(kept.map(|(encoder, embedding)| {
+        let encoder = encoder.to_owned();
+        VectorPayload { encoder, embedding }.encode()
+    }))
 }
 
 #[expect(
@@ -444,6 +495,8 @@ pub(crate) struct NamespaceView<'v, 'a> {
     pub(crate) candidate: Option<&'v Record>,
     /// What was said, for a stage that compares.
     pub(crate) turns: &'v [String],
+    /// The candidate's vector.
+    pub(crate) encoded: &'v Encoded<'v>,
 }
 
 impl StoreView for NamespaceView<'_, '_> {
@@ -472,7 +525,7 @@ impl StoreView for NamespaceView<'_, '_> {
     }
 
     fn nearest(&self, text: &str, limit: usize) -> Result<Vec<String>, StageError> {
-        let found = self.view.nearest(self.namespace, text, limit);
+        let found = self.view.nearest(self.namespace, self.encoded, text, limit);
         found.map_err(|error| StageError::Unavailable {
             reason: error.to_string(),
         })

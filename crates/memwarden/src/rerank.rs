@@ -3,7 +3,7 @@
 //! For: asking the guard about the candidates of one query together. Not for: its prompt and its replies, which are
 //! the guard's, nor for stages that look at one record alone (`recall`).
 
-use crate::recall::{Query, Sought};
+use crate::recall::Sought;
 use crate::shelf::Kept;
 use crate::{Handle, WardenError};
 use memwarden_core::{Finding, RecordId, StageName, Verdict};
@@ -24,19 +24,19 @@ pub(crate) struct Shown {
 impl Handle {
     /// The best k that pass. A candidate is judged once, beside those that are shown with it; what is withheld keeps
     /// its place empty under `backfill = false`, and otherwise the next best come up and are judged too.
-    pub(crate) fn shown(&self, query: &Query, sought: &Sought<'_, '_>) -> Result<Shown, WardenError> {
-        let policy = self.warden.policy();
+    pub(crate) fn shown(&self, sought: &Sought<'_, '_>) -> Result<Shown, WardenError> {
+        let policy = &sought.policy;
         let stage = Stage::Rerank.name();
         let mut out: HashSet<RecordId> = HashSet::new();
         let mut passed: HashMap<RecordId, Vec<Finding>> = HashMap::new();
-        let mut refills = if backfills(&policy) { MAX_REFILLS } else { 0 };
+        let mut refills = if backfills(policy) { MAX_REFILLS } else { 0 };
         loop {
             let mut shown = self.gather(sought, &out)?;
             if !policy.read.iter().any(|name| name == stage) {
                 return Ok(shown);
             }
             let before = out.len();
-            self.judge(query, &shown.kept, &mut passed, &mut out);
+            self.judge(sought, &shown.kept, &mut passed, &mut out);
             if out.len() > before && refills > 0 {
                 refills -= 1;
                 continue;
@@ -56,7 +56,7 @@ impl Handle {
     /// Judges those that were not judged before.
     fn judge(
         &self,
-        query: &Query,
+        sought: &Sought<'_, '_>,
         kept: &[Kept],
         passed: &mut HashMap<RecordId, Vec<Finding>>,
         out: &mut HashSet<RecordId>,
@@ -71,8 +71,8 @@ impl Handle {
         };
         let (fresh_texts, beside) = (texts(&fresh), texts(&beside));
         let judged = warden.guard().rerank(
-            &warden.policy(),
-            &query.text,
+            &sought.policy,
+            &sought.query.text,
             &fresh_texts,
             &beside,
             &warden.chats,

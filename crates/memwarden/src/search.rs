@@ -49,6 +49,15 @@ impl<'a> Searching<'a> {
         })
     }
 
+    /// Looks with a vector that is there already.
+    pub(crate) const fn with(warden: &'a Warden, query: &'a Query, vector: Option<Vec<f32>>) -> Self {
+        Self {
+            warden,
+            query,
+            vector,
+        }
+    }
+
     /// The `limit` best of a namespace, without those of some writers.
     pub(crate) fn candidates(
         &self,

@@ -2,13 +2,16 @@
 //! be taken out only through [`Verified`].
 
 use crate::chain::Chain;
+use crate::encoder::Encoded;
 use crate::recall::Query;
 use crate::search::{Searching, serveable};
 use crate::writer::RELOAD_TRIES;
 use crate::{Damage, Warden, WardenError, sweep};
 use memwarden_core::log::{NamespaceRow, Records, Snapshot, StoreError};
-use memwarden_core::{Namespace, NamespaceId, Record, RecordId, Status, Verified};
+use memwarden_core::{Namespace, NamespaceId, Record, RecordId, Status, Verified, tokens};
+use memwarden_store::MAX_TERMS;
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 /// One consistent, checked view.
 pub(crate) struct View<'a> {
@@ -290,28 +293,44 @@ impl<'a> LazyView<'a> {
         })
     }
 
-    /// The texts of the active records of a namespace that are nearest to `text`, best first: by words and vectors, the
-    /// order that a recall starts from.
+    /// The texts of the active records of a namespace that are nearest to a text, best first: by words and vectors, the
+    /// order that a recall starts from. What is found and no longer served, an expired record for example, makes room
+    /// for what stands behind it.
     pub(crate) fn nearest(
         &self,
         namespace: &NamespaceRow,
+        encoded: &Encoded<'_>,
         text: &str,
         limit: usize,
     ) -> Result<Vec<String>, WardenError> {
-        let query = Query::new(beginning(text));
-        let search = Searching::new(self.warden, &query)?;
-        let mut texts = Vec::new();
-        // Some of what is found may have expired.
-        for candidate in search.candidates(self, namespace, limit.saturating_mul(2), &[])? {
-            let now = self.warden.now();
-            if let Some(record) = serveable(self, namespace, candidate.row, now)? {
-                texts.push(record.entry.content);
+        let query = Query::new(looked_for(text));
+        let vector = encoded.of(text)?.map(|(_, embedding)| {
+            let values = embedding.values().iter();
+            values
+                .map(|value| f32::from(*value) * embedding.scale())
+                .collect()
+        });
+        let search = Searching::with(self.warden, &query, vector);
+        let now = self.warden.now();
+        let (mut texts, mut seen) = (Vec::new(), HashSet::new());
+        let mut wanted = limit.saturating_mul(2);
+        loop {
+            let candidates = search.candidates(self, namespace, wanted, &[])?;
+            for candidate in &candidates {
+                if texts.len() >= limit {
+                    return Ok(texts);
+                }
+                if seen.insert(candidate.row)
+                    && let Some(record) = serveable(self, namespace, candidate.row, now)?
+                {
+                    texts.push(record.entry.content);
+                }
             }
-            if texts.len() >= limit {
-                break;
+            if texts.len() >= limit || candidates.len() < wanted {
+                return Ok(texts);
             }
+            wanted = wanted.saturating_mul(2);
         }
-        Ok(texts)
     }
 
     pub(crate) fn with<T>(
@@ -326,17 +345,37 @@ impl<'a> LazyView<'a> {
     }
 }
 
-/// As much of a text as is looked for: the rest of a long one would only make the search slow.
-fn beginning(text: &str) -> &str {
-    const MOST: usize = 4_096;
-    let mut end = text.len().min(MOST);
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
+/// The words of a text that are looked for. A search takes only so many; of a long text they are taken from its whole
+/// length, or it could hide what it is about behind a long beginning.
+fn looked_for(text: &str) -> String {
+    let mut seen = HashSet::new();
+    let words: Vec<String> = tokens(text)
+        .into_iter()
+        .map(|token| token.text)
+        .filter(|word| seen.insert(word.clone()))
+        .collect();
+    if words.len() <= MAX_TERMS {
+        return text.to_owned();
     }
-    text.get(..end).unwrap_or_default()
+    let apart = (0..MAX_TERMS).filter_map(|at| words.get(at * words.len() / MAX_TERMS));
+    apart.map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// Whether rows are checked. Always, but in the control build of the conformance suite.
 pub(crate) const fn checks_enabled() -> bool {
     !cfg!(feature = "unverified-reads")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_that_are_looked_for_come_from_the_whole_length_of_a_text() {
+        assert_eq!(looked_for("A ferry, a ferry."), "A ferry, a ferry.");
+        let long: Vec<String> = (0..640).map(|at| format!("w{at}")).collect();
+        let words = looked_for(&long.join(" "));
+        assert_eq!(words.split(' ').count(), MAX_TERMS);
+        assert!(words.starts_with("w0 ") && words.ends_with(" w630"));
+    }
 }

@@ -15,7 +15,7 @@ pub use rerank::Judged;
 pub(crate) use rerank::rerank;
 
 use crate::stage::{Stage, StageError};
-use memwarden_core::model::{Chat, ChatCall, Message, ModelError, Purpose, Reply};
+use memwarden_core::model::{Chat, ChatCall, Message, ModelError, Purpose, Reply, ReplyShape};
 use memwarden_core::{Finding, Policy, Score, Severity};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -26,6 +26,14 @@ pub const DEFAULT_MODEL: &str = "default";
 /// Most tokens of a reply where a policy says nothing else. One word is asked for; the rest is for a model that
 /// thinks first. A reply that is longer is cut off, and that is an error with a name.
 pub const DEFAULT_MAX_TOKENS: u32 = 128;
+
+/// The longest text that is judged, in bytes. What is longer could not be judged whole, and half of it is no basis for a
+/// verdict: it fails by itself, and whatever is judged with it does not.
+pub const MAX_JUDGED_BYTES: usize = 16_384;
+/// How much of a text is shown that is not judged itself: an earlier turn, a stored entry, another candidate, the query.
+/// So no single one of them fills the model's window and makes every call fail. The turn that an entry was drawn from may
+/// be as long as what is judged.
+pub const MAX_BESIDE_BYTES: usize = 1_024;
 
 /// The models that stages may ask, by the name that a policy uses.
 pub trait Chats {
@@ -90,6 +98,39 @@ pub fn max_tokens_of(policy: &Policy, stage: Stage) -> u32 {
     number.copied().unwrap_or(DEFAULT_MAX_TOKENS)
 }
 
+/// How a stage's model is asked to reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ReplyForm {
+    /// With one word, alone on the first line.
+    #[default]
+    Word,
+    /// With an object that has the word, `{"verdict": "keep"}`. For a small model that keeps to a schema and to no wording.
+    Json,
+}
+
+impl ReplyForm {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Word, Self::Json];
+
+    /// The name used in policies.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Word => "word",
+            Self::Json => "json",
+        }
+    }
+
+    /// How `stage` asks under `policy`.
+    #[must_use]
+    pub fn of(policy: &Policy, stage: Stage) -> Self {
+        let settings = policy.stages.get(stage.name());
+        let word = settings.and_then(|settings| settings.words.get("reply"));
+        let named = word.and_then(|word| Self::ALL.into_iter().find(|form| form.as_str() == word));
+        named.unwrap_or_default()
+    }
+}
+
 /// Whether `rerank` fills up with the next best what it withholds; it does unless the policy says otherwise.
 #[must_use]
 pub fn backfills(policy: &Policy) -> bool {
@@ -114,7 +155,17 @@ struct Words {
     fire: &'static str,
 }
 
-/// Asks all of `questions` at once, one result for each.
+impl Words {
+    fn schema(self) -> String {
+        format!(
+            "{{\"type\": \"object\", \"properties\": {{\"verdict\": {{\"type\": \"string\", \"enum\": [\"{}\", \"{}\"]}}}}, \
+             \"required\": [\"verdict\"], \"additionalProperties\": false}}",
+            self.pass, self.fire
+        )
+    }
+}
+
+/// Asks all of `questions` at once, one result for each. A question that cannot be put fails by itself and is not asked.
 ///
 /// # Errors
 /// [`StageError::Unavailable`] where no model has the name, or where not one of the calls reached it.
@@ -123,7 +174,7 @@ fn ask(
     words: Words,
     policy: &Policy,
     chats: &dyn Chats,
-    questions: &[String],
+    questions: Vec<Result<String, StageError>>,
 ) -> Result<Vec<Result<Answer, StageError>>, StageError> {
     let unavailable = |reason: String| StageError::Unavailable { reason };
     let name = model_of(policy, stage);
@@ -140,62 +191,84 @@ fn ask(
     let instructions = instructions
         .map(|prompt| prompt.text.trim_end())
         .unwrap_or_default();
-    let messages: Vec<[Message; 2]> = questions
-        .iter()
+    let put = questions.iter().flatten();
+    let messages: Vec<[Message; 2]> = put
         .map(|question| [Message::system(instructions), Message::user(question.as_str())])
         .collect();
-    let calls: Vec<ChatCall<'_>> = messages
-        .iter()
-        .map(|messages| ChatCall::new(&purpose, messages, limit))
-        .collect();
+    let form = ReplyForm::of(policy, stage);
+    let schema = words.schema();
+    let shape = match form {
+        ReplyForm::Word => ReplyShape::Text,
+        ReplyForm::Json => ReplyShape::Json {
+            name: "verdict",
+            schema: &schema,
+        },
+    };
+    let call = |messages| ChatCall {
+        shape,
+        ..ChatCall::new(&purpose, messages, limit)
+    };
+    let calls: Vec<ChatCall<'_>> = messages.iter().map(|messages| call(messages)).collect();
     let replies = chat.chat(&calls);
-    if replies.len() != questions.len() {
-        let (given, asked) = (replies.len(), questions.len());
+    if replies.len() != calls.len() {
+        let (given, asked) = (replies.len(), calls.len());
         return Err(unavailable(format!(
             "model `{name}` gave {given} replies to {asked} questions"
         )));
     }
-    let is_lost =
-        |reply: &Result<Reply, ModelError>| reply.as_ref().is_err_and(|error| !is_about_the_reply(error));
+    let is_lost = |reply: &Result<Reply, ModelError>| reply.as_ref().is_err_and(is_about_the_model);
     if let Some(Err(error)) = replies.first()
         && replies.iter().all(is_lost)
     {
         return Err(unavailable(format!("{}: {error}", error.name())));
     }
-    Ok(replies.into_iter().map(|reply| answer(reply, words)).collect())
+    let mut answers = replies.into_iter().map(|reply| answer(reply, words, form));
+    let no_reply = || StageError::Unavailable {
+        reason: "the model gave no reply".to_owned(),
+    };
+    let one = |question: Result<String, StageError>| match question {
+        Ok(_) => answers.next().unwrap_or_else(|| Err(no_reply())),
+        Err(error) => Err(error),
+    };
+    Ok(questions.into_iter().map(one).collect())
 }
 
-fn answer(reply: Result<Reply, ModelError>, words: Words) -> Result<Answer, StageError> {
+fn answer(reply: Result<Reply, ModelError>, words: Words, form: ReplyForm) -> Result<Answer, StageError> {
     let reply = reply.map_err(|error| StageError::Reply {
         name: error.name(),
         reason: error.to_string(),
     })?;
-    let first = reply.text.trim().lines().next().unwrap_or_default();
-    let word = first.trim().trim_end_matches('.').trim();
-    if word.eq_ignore_ascii_case(words.pass) {
+    let is = |word: &str| match form {
+        ReplyForm::Word => {
+            let first = reply.text.trim().lines().next().unwrap_or_default();
+            let said = first.trim().trim_end_matches('.').trim();
+            said.eq_ignore_ascii_case(word)
+        }
+        ReplyForm::Json => {
+            let said: String = reply.text.split_ascii_whitespace().collect();
+            said == format!("{{\"verdict\":\"{word}\"}}")
+        }
+    };
+    if is(words.pass) {
         return Ok(Answer::Pass);
     }
-    if word.eq_ignore_ascii_case(words.fire) {
+    if is(words.fire) {
         return Ok(Answer::Fire);
     }
+    let Words { pass, fire } = words;
     Err(StageError::Reply {
         name: "unparsable",
-        reason: format!(
-            "expected `{}` or `{}` alone on the first line",
-            words.pass, words.fire
-        ),
+        reason: match form {
+            ReplyForm::Word => format!("expected `{pass}` or `{fire}` alone on the first line"),
+            ReplyForm::Json => format!("expected an object with `verdict`: `{pass}` or `{fire}`"),
+        },
     })
 }
 
-/// Whether the model was reached and what it said is of no use, so that only this entry is concerned.
-const fn is_about_the_reply(error: &ModelError) -> bool {
-    matches!(
-        error,
-        ModelError::Truncated { .. }
-            | ModelError::Empty { .. }
-            | ModelError::Withheld { .. }
-            | ModelError::Schema { .. }
-    )
+/// Whether nobody was there to answer. Everything else may be the doing of the one text that was asked about, a long one
+/// for example, and must not let the others pass unjudged.
+const fn is_about_the_model(error: &ModelError) -> bool {
+    matches!(error, ModelError::Unreachable { .. } | ModelError::Closed { .. })
 }
 
 fn finding(stage: Stage, rule: &str, reason: &str) -> Finding {
@@ -209,8 +282,35 @@ fn finding(stage: Stage, rule: &str, reason: &str) -> Finding {
     }
 }
 
-/// A text as one line of a prompt: no line break or control character in it ends the quotation.
-fn quoted(text: &str) -> String {
+/// The text that is judged as one line of a prompt, whole.
+///
+/// # Errors
+/// It is longer than [`MAX_JUDGED_BYTES`].
+fn judged(text: &str) -> Result<String, StageError> {
+    if text.len() > MAX_JUDGED_BYTES {
+        return Err(StageError::Entry {
+            reason: format!("it has {} bytes: expected at most {MAX_JUDGED_BYTES}", text.len()),
+        });
+    }
+    Ok(line(text))
+}
+
+/// A text that is shown beside the one that is judged, as one line of a prompt: its beginning.
+fn beside(text: &str) -> String {
+    at_most(text, MAX_BESIDE_BYTES)
+}
+
+/// The beginning of a text as one line of a prompt, with a mark where that is not all of it.
+fn at_most(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return line(text);
+    }
+    let (beginning, _) = text.split_at(text.floor_char_boundary(bytes));
+    line(&format!("{beginning}…"))
+}
+
+/// A text as one line: no line break or control character in it ends the quotation.
+fn line(text: &str) -> String {
     let plain: String = text
         .chars()
         .map(|c| {

@@ -1,7 +1,7 @@
 //! What a policy does, in rows for a table, and what a change of policy gives up, in lines.
 
 use super::origin_review;
-use crate::judged::{backfills, max_tokens_of, model_of};
+use crate::judged::{ReplyForm, backfills, max_tokens_of, model_of};
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, weight};
 use crate::stage::{Phase, Precedents, Stage, Undeclared, Weigh, Writer};
@@ -136,6 +136,8 @@ fn row(policy: &Policy, phase: Phase, name: &str) -> Row {
     if let Some(stage) = stage.filter(|stage| stage.asks_a_model()) {
         parameters.push(("model".to_owned(), model_of(policy, stage).to_owned()));
         parameters.push(("max_tokens".to_owned(), max_tokens_of(policy, stage).to_string()));
+        let reply = ReplyForm::of(policy, stage).as_str();
+        parameters.push(("reply".to_owned(), reply.to_owned()));
     }
     if stage == Some(Stage::Rerank) {
         parameters.push(("backfill".to_owned(), backfills(policy).to_string()));

@@ -6,6 +6,7 @@
 use super::document::{Item, document, hint, items, one_of};
 use super::error::{Line, PolicyError};
 use super::origin_rules;
+use crate::judged::ReplyForm;
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, highest_score, weight};
 use crate::stage::{DEFAULT_WEIGHT, Phase, Precedents, Stage, Undeclared, Weigh};
@@ -151,8 +152,8 @@ impl<'a> Reading<'a> {
         match stage {
             Stage::ReasoningGuard => keys.push("precedents"),
             Stage::Provenance => keys.extend(["undeclared", "weigh"]),
-            Stage::Anomaly => keys.extend(["model", "max_tokens"]),
-            Stage::Rerank => keys.extend(["model", "max_tokens", "backfill"]),
+            Stage::Anomaly => keys.extend(["model", "max_tokens", "reply"]),
+            Stage::Rerank => keys.extend(["model", "max_tokens", "reply", "backfill"]),
             _ => {}
         }
         let mut settings = StageSettings::default();
@@ -186,6 +187,12 @@ impl<'a> Reading<'a> {
                 }
                 "model" if keys.contains(&"model") => {
                     settings.words.insert(item.name.to_owned(), name(&item)?);
+                }
+                "reply" if keys.contains(&"reply") => {
+                    let form = item.word(&ReplyForm::ALL.map(|form| (form.as_str(), form)))?;
+                    settings
+                        .words
+                        .insert(item.name.to_owned(), form.as_str().to_owned());
                 }
                 "max_tokens" if keys.contains(&"max_tokens") => {
                     let expected = "a whole number from 1 to 100000";

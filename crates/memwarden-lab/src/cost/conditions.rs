@@ -3,9 +3,10 @@
 //! The published conditions are read as "The Price of Safety" (arXiv 2609.22818 §3) describes them: nothing refills what
 //! the reranker withholds, no rule of origin holds. `warden` is the product's own preset.
 
+use super::plan::Replies;
 use crate::experiment::ExperimentError;
 use memwarden::Policy;
-use memwarden::guard::parse;
+use memwarden::guard::{ReplyForm, parse};
 
 /// What every condition is compared with.
 pub const BASELINE: &str = "none";
@@ -23,8 +24,12 @@ pub const EXTRA: [&str; 7] = [
     "warden",
 ];
 
+/// What the paper calls the stage [`INJECTION`] as it is used there.
+const SANITIZE: &str = "sanitize";
+/// The guard's stage of lexical patterns. Its stage `sanitize` is another one, which takes characters out of a text.
+const INJECTION: &str = "injection";
 /// The stages of `stacked`, in order.
-const STACKED: [&str; 4] = ["sanitize", "provenance", "anomaly", "rerank"];
+const STACKED: [&str; 4] = [SANITIZE, "provenance", "anomaly", "rerank"];
 
 /// The kind of action that an answer is under `warden`: routine, since nothing but words follows from it.
 pub const ANSWER_ACTION: &str = "answer";
@@ -52,11 +57,12 @@ pub struct Deciding {
     pub shown: String,
 }
 
-/// The condition of this name; `policy:` and a preset's name is any other policy.
+/// The condition of this name, with its models asked for this form of reply; `policy:` and a preset's name is any other
+/// policy, as it is.
 ///
 /// # Errors
 /// No such condition or preset.
-pub fn condition(name: &str) -> Result<Condition, ExperimentError> {
+pub fn condition(name: &str, replies: Replies) -> Result<Condition, ExperimentError> {
     if let Some(preset) = name.strip_prefix("policy:") {
         let policy = memwarden::guard::preset(preset);
         let policy = policy.ok_or_else(|| ExperimentError::value(format!("`{preset}` is no preset")))?;
@@ -93,7 +99,13 @@ pub fn condition(name: &str) -> Result<Condition, ExperimentError> {
             }
         },
     };
-    Ok(of_policy(name, parsed(&toml(&parts, backfill))?, false))
+    let mut condition = of_policy(name, parsed(&toml(&parts, backfill, replies))?, false);
+    for deciding in &mut condition.deciding {
+        if deciding.stage == INJECTION {
+            SANITIZE.clone_into(&mut deciding.shown);
+        }
+    }
+    Ok(condition)
 }
 
 fn parsed(text: &str) -> Result<Policy, ExperimentError> {
@@ -106,14 +118,9 @@ fn of_policy(name: &str, policy: Policy, gate: bool) -> Condition {
     for stage in listed {
         let keeps_out = policy.verdict_of(stage) > memwarden::Verdict::Annotate;
         if keeps_out && !deciding.iter().any(|known| known.stage == *stage) {
-            let shown = if stage == "injection" && name != "warden" {
-                "sanitize"
-            } else {
-                stage
-            };
             deciding.push(Deciding {
                 stage: stage.clone(),
-                shown: shown.to_owned(),
+                shown: stage.clone(),
             });
         }
     }
@@ -127,14 +134,13 @@ fn of_policy(name: &str, policy: Policy, gate: bool) -> Condition {
 
 /// The policy of some of the four defenses, in their order.
 ///
-/// `sanitize` is the stage `injection`: lexical patterns, a match is dropped. The stage that is called `sanitize` here
-/// takes characters out of a text and keeps it.
-fn toml(parts: &[&str], backfill: bool) -> String {
+/// `sanitize` is the stage `injection`: a match is dropped.
+fn toml(parts: &[&str], backfill: bool, replies: Replies) -> String {
     let has = |part: &str| parts.contains(&part);
     let at_write: Vec<&str> = parts
         .iter()
         .filter_map(|part| match *part {
-            "sanitize" => Some("injection"),
+            SANITIZE => Some(INJECTION),
             "provenance" => Some("provenance"),
             "anomaly" => Some("anomaly"),
             _ => None,
@@ -157,13 +163,16 @@ fn toml(parts: &[&str], backfill: bool) -> String {
     if has("provenance") {
         text.push_str("[stage.provenance]\nweigh = \"declared\"\n");
     }
+    let reply = match replies {
+        Replies::Text => ReplyForm::Word,
+        Replies::Json => ReplyForm::Json,
+    };
+    let asking = format!("fail = \"open\"\nreply = \"{}\"\n", reply.as_str());
     if has("anomaly") {
-        text.push_str("[stage.anomaly]\nfail = \"open\"\n");
+        text.push_str(&format!("[stage.anomaly]\n{asking}"));
     }
     if has("rerank") {
-        text.push_str(&format!(
-            "[stage.rerank]\nfail = \"open\"\nbackfill = {backfill}\n"
-        ));
+        text.push_str(&format!("[stage.rerank]\n{asking}backfill = {backfill}\n"));
     }
     text.push_str("[verdict]\n");
     if has("sanitize") {
@@ -181,6 +190,11 @@ fn toml(parts: &[&str], backfill: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memwarden::guard::Stage;
+
+    fn condition(name: &str) -> Result<Condition, ExperimentError> {
+        super::condition(name, Replies::Text)
+    }
 
     #[test]
     fn every_condition_is_a_list_of_stages() {
@@ -204,9 +218,46 @@ mod tests {
     }
 
     #[test]
+    fn only_the_published_conditions_have_published_names() {
+        let shown = |name: &str| {
+            let mut deciding = condition(name).unwrap().deciding.into_iter();
+            let named = deciding.find(|deciding| deciding.stage == "injection");
+            named.map(|deciding| deciding.shown)
+        };
+        assert_eq!(shown("sanitize").as_deref(), Some("sanitize"));
+        for preset in ["warden", "policy:warden"] {
+            assert_eq!(shown(preset).as_deref(), Some("injection"));
+        }
+        // Nothing else is renamed either, so that no two stages have one name.
+        let warden = condition("policy:warden").unwrap();
+        assert!(
+            warden
+                .deciding
+                .iter()
+                .all(|deciding| deciding.stage == deciding.shown)
+        );
+    }
+
+    #[test]
     fn only_the_row_that_says_so_fills_places_again() {
         let backfills = |name: &str| memwarden::guard::backfills(&condition(name).unwrap().policy);
         assert!(!backfills("rerank") && !backfills("stacked") && backfills("rerank+backfill"));
+    }
+
+    #[test]
+    fn stages_are_asked_for_json_only_where_the_plan_says_so() {
+        let form = |name: &str, replies, stage| {
+            ReplyForm::of(&super::condition(name, replies).unwrap().policy, stage)
+        };
+        for stage in [Stage::Anomaly, Stage::Rerank] {
+            assert_eq!(form("stacked", Replies::Text, stage), ReplyForm::Word);
+            assert_eq!(form("stacked", Replies::Json, stage), ReplyForm::Json);
+        }
+        let without = super::condition("sanitize", Replies::Json).unwrap();
+        assert_eq!(without, condition("sanitize").unwrap());
+        // A store reads its policy from the text that was sealed.
+        let json = super::condition("rerank", Replies::Json).unwrap();
+        assert_ne!(json.policy.hash(), condition("rerank").unwrap().policy.hash());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::conditions::{Condition, condition};
 use super::grade::{JUDGE, WORDS};
-use super::pipeline::{ANSWER, EXTRACT, Work};
+use super::model::Model;
+use super::pipeline::{ANSWER, Work};
 use super::plan::{Grading, OWN_DIALOGUES, Plan};
 use super::stand_in::StandIn;
 use super::{abstain, pipeline, report};
@@ -44,6 +45,28 @@ impl BenignCost {
             plan,
             read: OnceLock::new(),
         })
+    }
+
+    /// The same, with its dialogues in another file.
+    pub(super) fn with_dialogues(mut self, file: Option<&Path>) -> Self {
+        if let Some(file) = file {
+            file.clone_into(&mut self.dialogues);
+        }
+        self
+    }
+
+    /// What the file said.
+    pub(super) const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The dialogue that a cell was about.
+    pub(super) fn dialogue_of(&self, record: &Record) -> Result<&Aligned, ExperimentError> {
+        let name = record.text("conversation");
+        let found = self.aligned()?.iter().find(|dialogue| dialogue.name == name);
+        found
+            .filter(|dialogue| digest_of(dialogue) == record.text("dialogue"))
+            .ok_or_else(|| record.broken(&format!("dialogue `{name}` is not the one of the run")))
     }
 
     /// The dialogues of the plan, cut and aligned.
@@ -91,9 +114,12 @@ impl BenignCost {
         });
         let prompts: Vec<String> = prompts
             .into_iter()
-            .chain([EXTRACT.version(), ANSWER.version(), JUDGE.version()])
+            .chain([
+                pipeline::extracting(plan.replies).version(),
+                ANSWER.version(),
+                JUDGE.version(),
+            ])
             .collect();
-        let simulated = plan.model.is_simulated();
         json!({
             "kind": Self::KIND,
             "seed": plan.seed,
@@ -108,23 +134,25 @@ impl BenignCost {
             "judge": plan.judge.as_ref().map(ModelSpec::name),
             "grading": plan.grading,
             "limits": plan.limits,
+            "replies": plan.replies,
             "prompts": prompts,
             "lists": lists_version(),
             "graders": [abstain::DETECTOR, WORDS],
-            "stand_in": if simulated { json!(plan.stand_in) } else { Value::Null },
+            "stand_in": plan.stood_in().map(|_| plan.stand_in),
             "candidates": pipeline::CANDIDATES,
         })
     }
 
-    /// A model behind a meter, whose replies that are no replies the pipeline counts itself.
-    fn model(&self, spec: &ModelSpec, seed: u64) -> Result<Metered, ExperimentError> {
+    /// A model behind a meter of its own.
+    pub(super) fn model(&self, spec: &ModelSpec, seed: u64) -> Result<Model, ExperimentError> {
         let meter = Arc::new(Meter::in_memory(self.prices()?));
-        let model = if spec.is_simulated() {
-            Metered::stand_in(Box::new(StandIn::new(seed, self.plan.stand_in)), meter)
-        } else {
-            spec.metered(seed, &meter)?
-        };
-        Ok(model.with_reply_retries(0))
+        if spec.is_simulated() {
+            let stand_in = Box::new(StandIn::new(seed, self.plan.stand_in));
+            return Ok(Model::new(
+                Metered::stand_in(stand_in, meter).with_reply_retries(0),
+            ));
+        }
+        Model::open(spec, seed, &meter)
     }
 }
 
@@ -138,7 +166,7 @@ impl Experiment for BenignCost {
         self.prices()?;
         let mut cells = Vec::new();
         for name in &self.plan.conditions {
-            let condition = condition(name)?;
+            let condition = condition(name, self.plan.replies)?;
             for dialogue in self.aligned()? {
                 for replicate in 1..=self.plan.replicates {
                     let id = CellId::of(&[name, &dialogue.name, &replicate.to_string()]);
@@ -151,7 +179,7 @@ impl Experiment for BenignCost {
 
     fn run(&self, cell: &Cell, scratch: &Path) -> Result<Value, ExperimentError> {
         let text = |key: &str| cell.config.get(key).and_then(Value::as_str).unwrap_or_default();
-        let condition = condition(text("condition"))?;
+        let condition = condition(text("condition"), self.plan.replies)?;
         let dialogue = self
             .aligned()?
             .iter()
@@ -172,6 +200,7 @@ impl Experiment for BenignCost {
             model,
             judge,
             grading: self.plan.grading,
+            replies: self.plan.replies,
             limits: self.plan.limits,
             encoder: memwarden::built_in_encoder(),
         };

@@ -166,6 +166,16 @@ mod tests {
         assert_eq!(by_words("1938", "In 1938").correct, Some(true));
     }
 
+    /// Trap 3: abstention found by a narrow phrase list.
+    #[test]
+    fn an_adversarial_answer_is_graded_by_forms_of_english_and_not_by_a_list_of_phrases() {
+        let (question, answer) = ("Who paid?", "The conversation never touches on that.");
+        assert!(!super::super::abstain::phrase_list(answer));
+        let grade = adversarial(question, answer);
+        assert_eq!((grade.correct, grade.grader.as_str()), (Some(true), DETECTOR));
+        assert_eq!(adversarial(question, "Ines paid.").correct, Some(false));
+    }
+
     #[test]
     fn only_one_of_the_two_words_is_a_grade() {
         assert_eq!(verdict("Correct.\nIt says the same."), Some(true));

@@ -6,19 +6,20 @@
 
 use super::conditions::{ANSWER_ACTION, Condition};
 use super::grade::{self, Answered, worth_another};
-use super::plan::{Grading, Limits};
+use super::model::Model;
+use super::plan::{Grading, Limits, Replies};
 use super::record::{Asked, CellResult, Extraction, KeptOut, Spent, StageCount};
 use crate::experiment::prompt::list;
 use crate::experiment::{ExperimentError, Prompt};
 use crate::locomo::{Aligned, Question, Turn};
 use memwarden::core::encode::Encode;
 use memwarden::guard::{Phase, TURNS_BEFORE};
-use memwarden::model::{By, Metered, Served};
+use memwarden::model::By;
 use memwarden::{
     Adjudication, Authority, Clock, Durability, Entry, Handle, Namespace, Options, Places, Query, RecordId,
     Role, Status, Tap, Verdict, Warden, WriteOptions,
 };
-use memwarden_core::model::{Chat, ChatCall, Message, Purpose};
+use memwarden_core::model::{Chat, ChatCall, Message, Purpose, ReplyShape};
 use memwarden_core::{ParamValue, Params, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -39,11 +40,32 @@ pub const EXTRACT: Prompt = Prompt {
     name: "extract-v1",
     form: include_str!("../../prompts/extract-v1.txt"),
 };
+/// The extractor's prompt for [`Replies::Json`].
+pub const EXTRACT_JSON: Prompt = Prompt {
+    name: "extract-json-v1",
+    form: include_str!("../../prompts/extract-json-v1.txt"),
+};
+/// What its reply must look like.
+const MEMORY_SHAPE: ReplyShape<'static> = ReplyShape::Json {
+    name: "memory",
+    schema: MEMORY,
+};
+const MEMORY: &str = r#"{"type": "object", "properties": {"memory": {"type": "string"}}, "required": ["memory"],
+"additionalProperties": false}"#;
 /// The answering prompt, the same for every condition.
 pub const ANSWER: Prompt = Prompt {
     name: "answer-v1",
     form: include_str!("../../prompts/answer-v1.txt"),
 };
+
+/// The extractor's prompt for a form of replies.
+#[must_use]
+pub const fn extracting(replies: Replies) -> Prompt {
+    match replies {
+        Replies::Text => EXTRACT,
+        Replies::Json => EXTRACT_JSON,
+    }
+}
 
 /// What a cell is given.
 #[derive(Debug)]
@@ -55,11 +77,13 @@ pub struct Work<'a> {
     /// The namespace, of this cell alone.
     pub namespace: Namespace,
     /// What extracts, answers and judges for the defense. Its replies must not be asked for twice by itself.
-    pub model: Metered,
+    pub model: Model,
     /// What grades core answers; none under [`Grading::ExactOrF1`].
-    pub judge: Option<Metered>,
+    pub judge: Option<Model>,
     /// How core answers are graded.
     pub grading: Grading,
+    /// How replies that must be read are asked for.
+    pub replies: Replies,
     /// Most tokens of a reply.
     pub limits: Limits,
     /// What turns memories into vectors.
@@ -191,15 +215,25 @@ impl<'a> Cell<'a> {
     /// The memories of a turn; none where both replies are no extraction.
     fn extract(&mut self, turn: &Turn, before: &[String]) -> Result<Vec<String>, ExperimentError> {
         let line = list([turn.line().as_str()]);
-        let messages = EXTRACT.fill(&[
-            ("date", &one_line(&turn.when)),
-            ("before", &list(before.iter().map(String::as_str))),
-            ("turn", line.trim_start_matches("- ")),
-        ])?;
+        let line = ("turn", line.trim_start_matches("- "));
+        let messages = match self.work.replies {
+            Replies::Text => EXTRACT.fill(&[
+                ("date", &one_line(&turn.when)),
+                ("before", &list(before.iter().map(String::as_str))),
+                line,
+            ]),
+            // A small model mixes up what stands around the turn with the turn.
+            Replies::Json => EXTRACT_JSON.fill(&[line]),
+        }?;
         for attempt in 0..TRIES {
             self.extraction.replies += 1;
-            let failed = match self.ask("extract", &messages, self.work.limits.extract, attempt)? {
-                Ok(text) => match memories(&text) {
+            let (shape, read): (_, fn(&str) -> Option<Vec<String>>) = match self.work.replies {
+                Replies::Text => (ReplyShape::Text, memories),
+                Replies::Json => (MEMORY_SHAPE, memory),
+            };
+            let limit = self.work.limits.extract;
+            let failed = match self.ask("extract", &messages, shape, limit, attempt)? {
+                Ok(text) => match read(&text) {
                     Some(memories) => {
                         self.extraction.parsed += 1;
                         return Ok(memories);
@@ -282,7 +316,8 @@ impl<'a> Cell<'a> {
             grades: Vec::new(),
         };
         for attempt in 0..TRIES {
-            match self.ask("answer", &messages, self.work.limits.answer, attempt)? {
+            let limit = self.work.limits.answer;
+            match self.ask("answer", &messages, ReplyShape::Text, limit, attempt)? {
                 Ok(text) => {
                     asked.answer = Some(text.trim().to_owned());
                     break;
@@ -332,6 +367,7 @@ impl<'a> Cell<'a> {
         &self,
         purpose: &str,
         messages: &[Message],
+        shape: ReplyShape<'_>,
         tokens: u32,
         attempt: u64,
     ) -> Result<Result<String, String>, ExperimentError> {
@@ -340,6 +376,7 @@ impl<'a> Cell<'a> {
             .map_err(|error| ExperimentError::Unexpected(format!("{error}")))?;
         let call = ChatCall {
             seed: grade::seed_of_try(attempt),
+            shape,
             ..ChatCall::new(&purpose, messages, limit(tokens))
         };
         match self.work.model.chat(&[call]).into_iter().next() {
@@ -399,7 +436,8 @@ impl<'a> Cell<'a> {
         let void =
             idle.map(|count| format!("stage `{}` decided about nothing at {}", count.stage, count.phase));
         Ok(CellResult {
-            simulated: self.work.model.served() == Served::Simulated,
+            simulated: self.work.model.is_simulated()
+                || self.work.judge.as_ref().is_some_and(Model::is_simulated),
             void,
             extraction: self.extraction,
             extracted: self.extracted,
@@ -429,7 +467,19 @@ fn memories(text: &str) -> Option<Vec<String>> {
     memories.filter(|memories| !memories.is_empty() && memories.iter().all(|memory| !memory.is_empty()))
 }
 
-fn spent(model: &Metered) -> BTreeMap<String, Spent> {
+/// The one memory of a reply in JSON, none where it is empty. Anything else is no extraction.
+fn memory(text: &str) -> Option<Vec<String>> {
+    let reply: serde_json::Value = serde_json::from_str(text).ok()?;
+    let memory = one_line(reply.get("memory")?.as_str()?);
+    Some(
+        Some(memory)
+            .filter(|memory| !memory.is_empty())
+            .into_iter()
+            .collect(),
+    )
+}
+
+pub(super) fn spent(model: &Model) -> BTreeMap<String, Spent> {
     let rows = model.meter().report(By::Purpose).rows.into_iter();
     rows.map(|row| {
         let cost = row.sum.whole_cost();
@@ -446,11 +496,11 @@ fn spent(model: &Metered) -> BTreeMap<String, Spent> {
     .collect()
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-const fn limit(tokens: u32) -> NonZeroU32 {
+pub(super) const fn limit(tokens: u32) -> NonZeroU32 {
     match NonZeroU32::new(tokens) {
         Some(tokens) => tokens,
         None => NonZeroU32::MIN,
@@ -458,4 +508,4 @@ const fn limit(tokens: u32) -> NonZeroU32 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -37,6 +37,9 @@ pub struct Plan {
     /// How core answers are graded.
     #[serde(default)]
     pub grading: Grading,
+    /// How the model is asked to reply where its reply must be read.
+    #[serde(default)]
+    pub replies: Replies,
     /// A price table.
     #[serde(default)]
     pub prices: Option<PathBuf>,
@@ -49,6 +52,18 @@ pub struct Plan {
     /// Below this share of extraction replies that are whole and parse, the run is reported as failed.
     #[serde(default = "default_parsed")]
     pub least_parsed: f64,
+}
+
+/// How a model is asked to reply when it extracts, and when it judges for a defense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replies {
+    /// In lines and words that the prompt describes.
+    #[default]
+    Text,
+    /// In JSON that a schema describes, at most one memory of a turn: for a small model that keeps to a schema and to no
+    /// wording.
+    Json,
 }
 
 /// How core answers are graded.
@@ -147,7 +162,7 @@ impl Plan {
     pub fn check(&self) -> Result<(), ExperimentError> {
         let wrong = |reason: String| Err(ExperimentError::value(reason));
         for name in &self.conditions {
-            condition(name)?;
+            condition(name, self.replies)?;
         }
         if !self.conditions.iter().any(|name| name == BASELINE) {
             return wrong(format!(
@@ -174,6 +189,18 @@ impl Plan {
         self.check_judge()
     }
 
+    /// What a stand-in did in place of a model, in words; none where nothing was simulated.
+    #[must_use]
+    pub fn stood_in(&self) -> Option<&'static str> {
+        let judge = self.judge.as_ref().is_some_and(ModelSpec::is_simulated);
+        match (self.model.is_simulated(), judge) {
+            (false, false) => None,
+            (true, false) => Some("extracted, answered and judged for the defenses"),
+            (false, true) => Some("graded the answers"),
+            (true, true) => Some("extracted, answered, judged for the defenses and graded the answers"),
+        }
+    }
+
     /// The judge is another provider's than the model whose answers it grades.
     fn check_judge(&self) -> Result<(), ExperimentError> {
         let wrong = |reason: String| Err(ExperimentError::value(reason));
@@ -185,14 +212,21 @@ impl Plan {
             (Grading::Judge, None) => {
                 wrong("`judge` is missing: a model of another provider than `model`".to_owned())
             }
-            // The stand-in has one rule for answering and another for grading, and says so.
-            (Grading::Judge, Some(judge)) if judge.is_simulated() && self.model.is_simulated() => Ok(()),
-            (Grading::Judge, Some(judge)) if provider(judge) == provider(&self.model) => wrong(format!(
-                "`judge` and `model` are both of `{}`: expected another provider, since a model favors its own answers",
-                provider(judge)
-            )),
-            (Grading::Judge, Some(_)) => Ok(()),
+            (Grading::Judge, Some(judge)) => self.check_other_provider(judge),
         }
+    }
+
+    /// A judge is another provider's than the model. The stand-in has one rule for answering and another for grading, and
+    /// says so.
+    pub(super) fn check_other_provider(&self, judge: &ModelSpec) -> Result<(), ExperimentError> {
+        let both_stand_in = judge.is_simulated() && self.model.is_simulated();
+        if both_stand_in || provider(judge) != provider(&self.model) {
+            return Ok(());
+        }
+        Err(ExperimentError::value(format!(
+            "`judge` and `model` are both of `{}`: expected another provider, since a model favors its own answers",
+            provider(judge)
+        )))
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellResult {
-    /// Whether a stand-in answered.
+    /// Whether a stand-in answered, judged for the defense, or graded.
     pub simulated: bool,
     /// Why no number of it may be used, if so.
     pub void: Option<String>,
@@ -113,6 +113,23 @@ impl Spent {
     #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.prompt_tokens + self.completion_tokens
+    }
+
+    /// Both together. A cost that is unknown for one is unknown for both.
+    #[must_use]
+    pub fn and(mut self, more: Self) -> Self {
+        self.calls += more.calls;
+        self.prompt_tokens += more.prompt_tokens;
+        self.completion_tokens += more.completion_tokens;
+        self.counted += more.counted;
+        for (name, count) in more.failed {
+            *self.failed.entry(name).or_default() += count;
+        }
+        self.cost_picousd = self
+            .cost_picousd
+            .zip(more.cost_picousd)
+            .map(|(one, other)| one + other);
+        self
     }
 }
 

@@ -88,11 +88,27 @@ pub struct Compared {
     pub questions: usize,
 }
 
+/// The cells of a run. Void ones are named and are in no number of a condition.
+#[derive(Debug, Clone, Default)]
+pub struct Cells {
+    /// Those that count.
+    pub counted: Vec<Cell>,
+    /// Those in which an active stage decided about nothing.
+    pub void: Vec<Cell>,
+}
+
+impl Cells {
+    /// All of them, void ones last.
+    pub fn all(&self) -> impl Iterator<Item = &Cell> {
+        self.counted.iter().chain(&self.void)
+    }
+}
+
 /// Reads the cells of a run.
 ///
 /// # Errors
 /// A record that is not of this kind.
-pub fn read(records: &[Record]) -> Result<Vec<Cell>, ExperimentError> {
+pub fn read(records: &[Record]) -> Result<Cells, ExperimentError> {
     let cell = |record: &Record| {
         let replicate = record.config.get("replicate").and_then(serde_json::Value::as_u64);
         Ok(Cell {
@@ -105,10 +121,13 @@ pub fn read(records: &[Record]) -> Result<Vec<Cell>, ExperimentError> {
             result: record.result()?,
         })
     };
-    records.iter().map(cell).collect()
+    let cells: Vec<Cell> = records.iter().map(cell).collect::<Result<_, ExperimentError>>()?;
+    let (void, counted) = cells.into_iter().partition(|cell| cell.result.void.is_some());
+    Ok(Cells { counted, void })
 }
 
-/// Grades by question, one place for each planned replicate; a cell that is void or was not run leaves its place empty.
+/// Grades by question, one place for each planned replicate; a cell that is not among `cells`, since it is void or was not
+/// run, leaves its place empty.
 #[must_use]
 pub fn graded(cells: &[Cell], condition: &str, set: Set, replicates: u32) -> Vec<Graded> {
     let mut grades: BTreeMap<(String, usize), Vec<Option<bool>>> = BTreeMap::new();
@@ -123,7 +142,7 @@ pub fn graded(cells: &[Cell], condition: &str, set: Set, replicates: u32) -> Vec
         {
             let key = (cell.conversation.clone(), asked.question);
             let places = grades.entry(key).or_insert_with(|| vec![None; planned]);
-            if let Some(place) = places.get_mut(place).filter(|_| cell.result.void.is_none()) {
+            if let Some(place) = places.get_mut(place) {
                 *place = asked.correct();
             }
         }
@@ -157,10 +176,7 @@ pub fn row(cells: &[Cell], condition: &str, set: Set, replicates: u32, seed: u64
         vote: compared(&vote, seed)?,
         mean: compared(&mean, seed)?,
         sensitivity,
-        cells: cells
-            .iter()
-            .filter(|cell| cell.condition == condition && cell.result.void.is_none())
-            .count(),
+        cells: cells.iter().filter(|cell| cell.condition == condition).count(),
     })
 }
 
@@ -207,9 +223,7 @@ impl Tokens {
 #[must_use]
 pub fn tokens(cells: &[Cell], condition: &str) -> Tokens {
     let mut sum = Tokens::default();
-    let spent = cells
-        .iter()
-        .filter(|cell| cell.condition == condition && cell.result.void.is_none());
+    let spent = cells.iter().filter(|cell| cell.condition == condition);
     for (purpose, spent) in spent.flat_map(|cell| &cell.result.spent) {
         let tokens = Spent::tokens(spent);
         match purpose.as_str() {
@@ -248,9 +262,7 @@ pub struct StageRate {
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 pub fn stages(cells: &[Cell], condition: &str) -> Vec<StageRate> {
     let mut rates: Vec<(StageRate, u64)> = Vec::new();
-    let of = cells
-        .iter()
-        .filter(|cell| cell.condition == condition && cell.result.void.is_none());
+    let of = cells.iter().filter(|cell| cell.condition == condition);
     for cell in of {
         for count in &cell.result.stages {
             let at = rates
@@ -305,3 +317,17 @@ pub fn fqr(stages: &[StageRate]) -> f64 {
     let rerank = stages.iter().find(|rate| rate.stage == "rerank");
     rerank.or(stages.last()).map_or(0.0, |rate| rate.fqr)
 }
+
+/// Memories in sight with a finding or lowered authority over those in sight, averaged over a condition's cells.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "memories are few")]
+pub fn marked(cells: &[Cell], condition: &str) -> f64 {
+    let of: Vec<&Cell> = cells.iter().filter(|cell| cell.condition == condition).collect();
+    let shares = of
+        .iter()
+        .map(|cell| cell.result.marked as f64 / cell.result.stored.max(1) as f64);
+    shares.sum::<f64>() / of.len().max(1) as f64
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,12 +1,16 @@
 //! Stages that ask a model, through the store: what they are shown, what they withhold, who hears of it.
 
-use crate::fixture::{Fixture, ns};
+use crate::fixture::{Fixture, Meanings, START, ns};
+use memwarden::core::encode::{Embedding, Encode, EncodeError};
 use memwarden::core::model::{Chat, ChatCall, Finish, ModelError, Reply};
-use memwarden::guard::Phase;
+use memwarden::guard::{Phase, Stage};
 use memwarden::{
-    Adjudication, Entry, Handle, Options, Query, Role, Status, Tap, Verdict, Warden, WriteOptions,
+    Adjudication, Channel, Entry, Handle, Options, Query, RecordId, Role, Status, Tap, Verdict, Warden,
+    WriteOptions,
 };
+use memwarden_core::Timestamp;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Fires on every text in which its word stands in the last line; keeps what it was asked.
@@ -44,13 +48,17 @@ impl Chat for Watchful {
 }
 
 struct Scene {
-    _fixture: Fixture,
+    fixture: Fixture,
     agent: Handle,
     asked: Arc<Mutex<Vec<String>>>,
     told: Arc<Mutex<Vec<Adjudication>>>,
 }
 
 fn scene(policy: &str, word: &'static str) -> Scene {
+    scene_with(policy, word, None)
+}
+
+fn scene_with(policy: &str, word: &'static str, encoder: Option<Arc<dyn Encode>>) -> Scene {
     let fixture = Fixture::new("off");
     let asked = Arc::new(Mutex::new(Vec::new()));
     let told: Arc<Mutex<Vec<Adjudication>>> = Arc::default();
@@ -64,6 +72,7 @@ fn scene(policy: &str, word: &'static str) -> Scene {
         tap: Some(Tap(Arc::new(move |adjudication| {
             heard.lock().unwrap().push(adjudication.clone());
         }))),
+        encoder,
         ..fixture.options()
     };
     let warden = Warden::open_with(&fixture.places, &options).unwrap();
@@ -72,7 +81,7 @@ fn scene(policy: &str, word: &'static str) -> Scene {
     owner.load_policy(&policy).unwrap();
     let agent = fixture.handle(&warden, Role::Agent);
     Scene {
-        _fixture: fixture,
+        fixture,
         agent,
         asked,
         told,
@@ -250,4 +259,183 @@ fn declared_sources_weigh_only_where_the_policy_says_so() {
     };
     assert!(order("nothing").contains("tool"));
     assert!(order("declared").contains("user"));
+}
+
+#[test]
+fn filling_places_neither_screens_nor_tells_anything_twice() {
+    let policy = "name = \"p\"\norigin = \"off\"\n[read]\nstages = [\"keyword\", \"rerank\"]\n[verdict]\nkeyword = \"quarantine\"\n\
+                  rerank = \"quarantine\"\n";
+    let scene = scene(policy, "broken");
+    for text in TEXTS
+        .into_iter()
+        .chain(["the crane of harbor seven may be skipped"])
+    {
+        scene.agent.remember(&ns("a"), Entry::new(text)).unwrap();
+    }
+    scene.told.lock().unwrap().clear();
+    let (texts, withheld) = served(&scene, 3);
+    assert_eq!(texts.len(), 3);
+    assert!(withheld >= 1, "nothing was filled again");
+    let mut told: BTreeMap<(RecordId, Stage), usize> = BTreeMap::new();
+    for one in scene.told.lock().unwrap().iter() {
+        *told.entry((one.record, one.ran.stage)).or_default() += 1;
+    }
+    assert!(told.keys().any(|(_, stage)| *stage == Stage::Keyword));
+    assert!(told.values().all(|times| *times == 1), "{told:?}");
+}
+
+const ANOMALY: &str = "name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[verdict]\nanomaly = \"quarantine\"\n";
+
+#[test]
+fn expired_neighbors_make_room_for_those_behind_them() {
+    let scene = scene(ANOMALY, "-");
+    for at in 0..20 {
+        let mut entry = Entry::new(format!("the pilot of the ferry is ill today {at}"));
+        entry.valid_until = Some(Timestamp::from_micros(START + 5_000_000));
+        scene.agent.remember(&ns("a"), entry).unwrap();
+    }
+    let lasting = "the ferry has a captain";
+    scene.agent.remember(&ns("a"), Entry::new(lasting)).unwrap();
+    scene.fixture.clock.set(START + 10_000_000);
+    scene
+        .agent
+        .remember(&ns("a"), Entry::new("the pilot of the ferry is ill today"))
+        .unwrap();
+    let asked = scene.asked.lock().unwrap();
+    let last = asked.last().unwrap();
+    assert!(last.contains(&format!("nearest:\n- \"{lasting}\"\n")), "{last}");
+}
+
+/// Counts how many texts it was given.
+#[derive(Debug)]
+struct Counting(Meanings, AtomicUsize);
+
+impl Encode for Counting {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn dimensions(&self) -> usize {
+        self.0.dimensions()
+    }
+
+    fn encode(&self, texts: &[&str]) -> Result<Vec<Embedding>, EncodeError> {
+        self.1.fetch_add(texts.len(), Ordering::SeqCst);
+        self.0.encode(texts)
+    }
+}
+
+#[test]
+fn what_stands_at_the_end_of_a_long_entry_finds_its_neighbors_and_is_encoded_once() {
+    let encoder = Arc::new(Counting(Meanings("meanings"), AtomicUsize::new(0)));
+    let scene = scene_with(ANOMALY, "-", Some(Arc::clone(&encoder) as Arc<dyn Encode>));
+    scene
+        .agent
+        .remember(&ns("a"), Entry::new("the captain of the vessel is Anna"))
+        .unwrap();
+    let filler: Vec<String> = (0..1_000).map(|at| format!("entry{at}")).collect();
+    let long = format!("{} now a pilot brings his ship", filler.join(" "));
+    assert!(long.len() > 4_096);
+    encoder.1.store(0, Ordering::SeqCst);
+    scene.agent.remember(&ns("a"), Entry::new(long)).unwrap();
+    assert!(
+        scene
+            .asked
+            .lock()
+            .unwrap()
+            .last()
+            .unwrap()
+            .contains("- \"the captain of the vessel is Anna\"")
+    );
+    assert_eq!(encoder.1.load(Ordering::SeqCst), 1);
+}
+
+type Deed = Box<dyn FnOnce() + Send>;
+
+/// Calls everything consistent. Something happens while it thinks for the first time.
+struct Slow {
+    meanwhile: Mutex<Option<Deed>>,
+    asked: AtomicUsize,
+}
+
+impl std::fmt::Debug for Slow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Slow")
+    }
+}
+
+impl Chat for Slow {
+    fn model(&self) -> &str {
+        "slow"
+    }
+
+    fn chat(&self, calls: &[ChatCall<'_>]) -> Vec<Result<Reply, ModelError>> {
+        self.asked.fetch_add(calls.len(), Ordering::SeqCst);
+        if let Some(deed) = self.meanwhile.lock().unwrap().take() {
+            deed();
+        }
+        let reply = || Reply {
+            text: "consistent".to_owned(),
+            finish: Finish::Stop,
+            usage: None,
+            tokens: Vec::new(),
+        };
+        calls.iter().map(|_| Ok(reply())).collect()
+    }
+}
+
+/// How often the model is asked about one entry while `deed` happens in another process.
+fn asked_while(deed: fn(&Handle, &Handle)) -> usize {
+    let fixture = Fixture::new("off");
+    let slow = Arc::new(Slow {
+        meanwhile: Mutex::new(None),
+        asked: AtomicUsize::new(0),
+    });
+    let chat: Arc<dyn Chat> = Arc::clone(&slow) as Arc<dyn Chat>;
+    let options = Options {
+        chats: BTreeMap::from([("default".to_owned(), chat)]),
+        ..fixture.options()
+    };
+    let warden = Warden::open_with(&fixture.places, &options).unwrap();
+    let policy = memwarden::guard::parse(ANOMALY).unwrap();
+    fixture.handle(&warden, Role::Owner).load_policy(&policy).unwrap();
+    let agent = fixture.handle(&warden, Role::Agent);
+    let through = WriteOptions {
+        channel: Channel::Import,
+        ..WriteOptions::default()
+    };
+    agent
+        .remember_with(&ns("a"), Entry::new("the quay is closed"), &through)
+        .unwrap();
+    let other = fixture.open();
+    let (owner, twin) = (
+        fixture.handle(&other, Role::Owner),
+        fixture.handle(&other, Role::Agent),
+    );
+    slow.asked.store(0, Ordering::SeqCst);
+    *slow.meanwhile.lock().unwrap() = Some(Box::new(move || deed(&owner, &twin)));
+    let kept = agent.remember(&ns("a"), Entry::new("the ferry is late")).unwrap();
+    assert_eq!(kept.status, Status::Active);
+    assert!(slow.meanwhile.lock().unwrap().is_none());
+    slow.asked.load(Ordering::SeqCst)
+}
+
+#[test]
+fn an_entry_whose_label_fell_is_weighed_anew_and_judged_once() {
+    let times = asked_while(|_, twin| {
+        let recalled = twin.recall(&ns("a"), &Query::new("quay")).unwrap();
+        assert_eq!(recalled.hits.len(), 1);
+    });
+    assert_eq!(times, 1);
+}
+
+#[test]
+fn an_entry_is_judged_anew_under_another_policy() {
+    let times = asked_while(|owner, _| {
+        let other = ANOMALY.replace("\"p\"", "\"other\"");
+        owner
+            .load_policy(&memwarden::guard::parse(&other).unwrap())
+            .unwrap();
+    });
+    assert_eq!(times, 2);
 }

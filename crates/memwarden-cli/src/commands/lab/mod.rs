@@ -15,6 +15,8 @@ pub(super) fn run(_: &Global, _: &LabCommand) -> Result<Outcome, Failure> {
 #[cfg(feature = "lab")]
 mod calibrate;
 #[cfg(feature = "lab")]
+mod regrade;
+#[cfg(feature = "lab")]
 mod report;
 #[cfg(feature = "lab")]
 mod run;
@@ -24,7 +26,7 @@ pub(super) use built::run;
 
 #[cfg(feature = "lab")]
 mod built {
-    use super::{calibrate, report, run as runs};
+    use super::{calibrate, regrade, report, run as runs};
     use crate::Outcome;
     use crate::args::Global;
     use crate::failure::Failure;
@@ -47,6 +49,11 @@ mod built {
                 runs::run(global, file, out.as_deref(), model.as_ref(), *threads)
             }
             LabCommand::Report { directory } => report::run(global, directory),
+            LabCommand::Regrade {
+                directory,
+                judge,
+                dialogues,
+            } => regrade::run(global, directory, judge, dialogues.as_deref()),
             LabCommand::Recompute { file } => calibrate::recompute(global, file),
             LabCommand::Dialogues {
                 file,

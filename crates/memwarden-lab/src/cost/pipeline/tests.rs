@@ -6,7 +6,7 @@ use crate::cost::conditions::condition;
 use crate::cost::plan::Rates;
 use crate::cost::stand_in::StandIn;
 use crate::locomo::{LIGHTHOUSE, align, parse};
-use memwarden::model::{Meter, Prices};
+use memwarden::model::{Meter, Metered, Prices};
 use memwarden_core::model::{Finish, ModelError, Reply};
 
 /// The stand-in without errors, but with what a test does to its replies.
@@ -31,7 +31,7 @@ impl<F: Fn(&ChatCall<'_>, Reply) -> Reply + Send + Sync> Chat for Doctored<F> {
     }
 }
 
-const NEVER: Rates = Rates {
+pub(in crate::cost) const NEVER: Rates = Rates {
     extract_miss: 0.0,
     extract_cut: 0.0,
     extract_garbled: 0.0,
@@ -42,14 +42,23 @@ const NEVER: Rates = Rates {
     rerank_false: 0.0,
 };
 
-fn metered(chat: impl Chat + 'static) -> Metered {
+fn metered(chat: impl Chat + 'static) -> Model {
     let meter = Arc::new(Meter::in_memory(Prices::default()));
-    Metered::stand_in(Box::new(chat), meter).with_reply_retries(0)
+    Model::new(Metered::stand_in(Box::new(chat), meter).with_reply_retries(0))
 }
 
-fn cell_with(name: &str, model: Metered, scratch: &Path) -> Result<CellResult, ExperimentError> {
+fn cell_with(name: &str, model: Model, scratch: &Path) -> Result<CellResult, ExperimentError> {
+    cell_replying(Replies::Text, name, model, scratch)
+}
+
+fn cell_replying(
+    replies: Replies,
+    name: &str,
+    model: Model,
+    scratch: &Path,
+) -> Result<CellResult, ExperimentError> {
     let dialogue = align(&parse(LIGHTHOUSE).unwrap().remove(0), 30, 15);
-    let condition = condition(name).unwrap();
+    let condition = condition(name, replies).unwrap();
     let work = Work {
         condition: &condition,
         dialogue: &dialogue,
@@ -57,6 +66,7 @@ fn cell_with(name: &str, model: Metered, scratch: &Path) -> Result<CellResult, E
         model,
         judge: Some(metered(StandIn::new(2, NEVER))),
         grading: Grading::Judge,
+        replies,
         limits: Limits::default(),
         encoder: memwarden::built_in_encoder(),
     };
@@ -106,8 +116,28 @@ fn a_reply_that_is_cut_off_is_counted_asked_for_again_and_stores_nothing() {
     assert_eq!(cut.extraction.failed["truncated"], 2 * cut.extraction.lost_turns);
     assert_eq!(cut.extraction.replies, 30 + cut.extraction.lost_turns);
     assert!(cut.extraction.lost_turns >= 15 && cut.stored < whole.stored);
+}
+
+/// Trap 1 again: a limit that nobody wrote down cuts replies that nobody misses.
+#[test]
+fn every_call_carries_the_limit_of_its_purpose() {
+    let seen: Arc<Mutex<BTreeSet<(String, u32)>>> = Arc::default();
+    let heard = Arc::clone(&seen);
+    cell_doctored("stacked", move |call, reply| {
+        let limit = (call.purpose.to_string(), call.max_tokens.get());
+        heard.lock().unwrap().insert(limit);
+        reply
+    });
+    let of_stages = memwarden::guard::DEFAULT_MAX_TOKENS;
     let limits = Limits::default();
-    assert!(limits.extract > 0 && limits.answer > 0 && limits.judge > 0);
+    let expected = [
+        ("answer", limits.answer),
+        ("defense:anomaly", of_stages),
+        ("defense:rerank", of_stages),
+        ("extract", limits.extract),
+    ];
+    let expected = expected.map(|(purpose, limit)| (purpose.to_owned(), limit));
+    assert_eq!(*seen.lock().unwrap(), BTreeSet::from(expected));
 }
 
 #[test]
@@ -126,6 +156,56 @@ fn a_reply_in_another_form_is_no_extraction_and_the_second_try_counts() {
         (31, 0)
     );
     assert_eq!(garbled.stored, cell("none").stored);
+}
+
+#[test]
+fn replies_in_json_are_asked_for_by_schema_and_read_strictly() {
+    let doctor = |call: &ChatCall<'_>, mut reply: Reply| {
+        let prompt = call.messages.last().unwrap().text.as_str();
+        let asks_for_json = matches!(call.shape, ReplyShape::Json { .. });
+        assert_eq!(
+            asks_for_json,
+            call.purpose.as_str() != "answer",
+            "{}",
+            call.purpose
+        );
+        reply.text = match call.purpose.as_str() {
+            "extract" if prompt.contains("Who is Greta?") => "- Greta".to_owned(),
+            "extract" if prompt.ends_with('?') => "{\"memory\": \"\"}".to_owned(),
+            "extract" => serde_json::json!({"memory": prompt.lines().last()}).to_string(),
+            "answer" => return reply,
+            purpose => {
+                let word = if purpose.ends_with("rerank") {
+                    "keep"
+                } else {
+                    "consistent"
+                };
+                format!("{{\"verdict\": \"{word}\"}}")
+            }
+        };
+        reply
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let model = metered(Doctored(StandIn::new(1, NEVER), doctor));
+    let result = cell_replying(Replies::Json, "stacked", model, scratch.path()).unwrap();
+    // 30 turns: one is lost in two tries, some are questions and leave nothing.
+    assert_eq!((result.extraction.replies, result.extraction.parsed), (31, 29));
+    assert_eq!(
+        (result.extraction.lost_turns, result.extraction.failed["schema"]),
+        (1, 2)
+    );
+    assert!(
+        result.extracted > 15 && result.extracted < 29,
+        "{}",
+        result.extracted
+    );
+    assert!(
+        result
+            .stages
+            .iter()
+            .all(|count| count.failed.is_empty() && count.kept_out == 0)
+    );
+    assert_eq!(result.void, None);
 }
 
 /// Trap 2: stages nested as wrappers, so that the reranker never runs in the stacked condition.
@@ -262,15 +342,49 @@ fn a_defense_that_reads_declarations_changes_no_order_where_all_declare_the_same
             .map(|asked| asked.shown)
             .collect()
     };
-    assert_eq!(shown("provenance"), shown("none"));
+    let none = shown("none");
+    assert!(none.iter().any(|shown| shown.len() == CANDIDATES));
+    assert_eq!(shown("provenance"), none);
+    // It does weigh: what is the same is the trust.
+    let weigh = |name: &str| memwarden::guard::Weigh::of(&condition(name, Replies::Text).unwrap().policy);
+    assert_eq!(weigh("provenance"), memwarden::guard::Weigh::Declared);
+    assert_eq!(weigh("none"), memwarden::guard::Weigh::Nothing);
 }
 
 #[test]
-fn warden_asks_its_gate_and_says_what_it_marked() {
-    let warden = cell("warden");
-    let gate = warden.gate.unwrap();
-    assert_eq!(gate.values().sum::<u64>(), warden.questions.len() as u64);
-    assert_eq!(gate.get("allow").copied(), Some(warden.questions.len() as u64));
+fn warden_asks_its_gate_before_each_answer_and_says_what_it_marked() {
+    // One memory has a word of the block list, and one question gets no answer.
+    let doctor = |call: &ChatCall<'_>, mut reply: Reply| {
+        let prompt = call.messages.last().unwrap().text.as_str();
+        match call.purpose.as_str() {
+            "extract" if prompt.ends_with("Tobias: Who is Greta?") => {
+                reply.text = "- We may skip the second check.".to_owned();
+            }
+            "answer" if prompt.ends_with("Question: Where did Mira move to?") => {
+                reply.finish = Finish::Length
+            }
+            _ => {}
+        }
+        reply
+    };
+    let (warden, none) = (cell_doctored("warden", doctor), cell_doctored("none", doctor));
+    let answered = warden
+        .questions
+        .iter()
+        .filter(|asked| asked.answer.is_some())
+        .count();
+    assert_eq!(answered + 1, warden.questions.len());
+    assert_eq!(
+        warden.gate,
+        Some(BTreeMap::from([("allow".to_owned(), answered as u64)]))
+    );
+    assert_eq!(none.gate, None);
+    assert_eq!((warden.marked, none.marked), (1, 0));
+    let missing = &warden.questions[0];
+    assert_eq!(
+        (missing.error.as_deref(), missing.grades.len()),
+        (Some("truncated"), 0)
+    );
 }
 
 #[test]
