@@ -33,9 +33,9 @@ def check(what: str, holds: bool, *shown: object) -> None:
         print(f"WRONG {what}", *shown, file=sys.stderr)
 
 
-def start(*command: str) -> tuple[subprocess.Popen, str]:
+def start(*command: str) -> tuple[subprocess.Popen, dict]:
     process = subprocess.Popen(["memwarden", "--json", *command], stdout=subprocess.PIPE, text=True)
-    return process, json.loads(process.stdout.readline())["listening"]
+    return process, json.loads(process.stdout.readline())
 
 
 def stop(process: subprocess.Popen) -> None:
@@ -63,10 +63,11 @@ def tokens_of_records(name: str) -> int:
 # One request is computed at a time, and a call waits for those before it.
 resumed = METER.exists()
 serving, behind = start("serve-model", MODEL, "--listen", "127.0.0.1:0")
-proxy, base = start("proxy", "--listen", "127.0.0.1:0", "--upstream", behind, "--meter", str(METER))
+proxy, before = start("proxy", "--listen", "127.0.0.1:0", "--upstream", behind["listening"], "--meter", str(METER))
 text = (ROOT / "experiments/benign-cost-local.toml").read_text(encoding="utf-8")
 file = OUT / "plan.toml"
-file.write_text(re.sub(r"127\.0\.0\.1:PORT", base.removeprefix("http://"), text), encoding="utf-8")
+text = text.replace("127.0.0.1:PORT", before["listening"].removeprefix("http://"))
+file.write_text(re.sub(r'#SmolLM2[^"]*', "#" + behind["model"], text), encoding="utf-8")
 began = time.monotonic()
 ran = memwarden("lab", "run", str(file), "--out", str(OUT), "--threads", "1")
 seconds = time.monotonic() - began
@@ -113,7 +114,7 @@ for table in report["tables"]:
 # The same answers, graded by a judge of another provider. The endpoint calls everything correct, so what it says is known.
 double = endpoint.start(says="correct")
 url = f"http://127.0.0.1:{double.server_address[1]}/v1"
-before = records()
+ungraded = records()
 graded = memwarden("lab", "regrade", str(OUT), "--judge", f"endpoint:{url}#other/judge", MEMWARDEN_LAB_KEY=endpoint.KEY)
 core = [asked for cell in records() for asked in cell["result"]["questions"]
         if asked["category"] != "adversarial" and asked["answer"] is not None]
@@ -121,7 +122,7 @@ check("every core answer has a grade beside the old one", all(len(asked["grades"
 check("by that judge", all(asked["grades"][1]["grader"].endswith(" by other/judge") for asked in core))
 check("which calls all of them correct", all(asked["grades"][1]["correct"] is True for asked in core))
 check("one call for each", len(double.requests) == len(core) == graded["answers"], len(double.requests), graded)
-first = [asked["grades"][0] for cell in before for asked in cell["result"]["questions"] if asked["grades"]]
+first = [asked["grades"][0] for cell in ungraded for asked in cell["result"]["questions"] if asked["grades"]]
 kept = [asked["grades"][0] for cell in records() for asked in cell["result"]["questions"] if asked["grades"]]
 check("the first grades are as they were", first == kept)
 double.shutdown()

@@ -4,7 +4,7 @@ use super::abstain::{DETECTOR, declines};
 use super::pipeline::TRIES;
 use super::record::Grade;
 use crate::experiment::{ExperimentError, Prompt};
-use memwarden_core::model::{Chat, ChatCall, ModelError, Purpose};
+use memwarden_core::model::{Chat, ChatCall, Purpose};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -64,7 +64,7 @@ pub fn judged(judge: &dyn Chat, limit: NonZeroU32, answered: Answered<'_>) -> Re
         let reply = judge.chat(&[call]).into_iter().next();
         correct = match reply {
             Some(Ok(reply)) => verdict(&reply.text),
-            Some(Err(error)) if worth_another(&error) => None,
+            Some(Err(error)) if error.is_about_the_reply() => None,
             // A judge that cannot be reached is no judge: the run stops and can be resumed.
             Some(Err(error)) => return Err(error.into()),
             None => None,
@@ -86,17 +86,6 @@ pub(super) const fn seed_of_try(attempt: u64) -> Option<u64> {
         0 => None,
         attempt => Some(attempt),
     }
-}
-
-/// Whether the model was reached, so that a second try may do better.
-pub(super) const fn worth_another(error: &ModelError) -> bool {
-    matches!(
-        error,
-        ModelError::Truncated { .. }
-            | ModelError::Empty { .. }
-            | ModelError::Withheld { .. }
-            | ModelError::Schema { .. }
-    )
 }
 
 fn verdict(text: &str) -> Option<bool> {

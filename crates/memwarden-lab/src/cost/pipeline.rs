@@ -5,7 +5,7 @@
 //! that is cut off or does not parse is counted, asked for once more, and then stores nothing.
 
 use super::conditions::{ANSWER_ACTION, Condition};
-use super::grade::{self, Answered, worth_another};
+use super::grade::{self, Answered};
 use super::model::Model;
 use super::plan::{Grading, Limits, Replies};
 use super::record::{Asked, CellResult, Extraction, KeptOut, Spent, StageCount};
@@ -227,13 +227,13 @@ impl<'a> Cell<'a> {
         }?;
         for attempt in 0..TRIES {
             self.extraction.replies += 1;
-            let (shape, read): (_, fn(&str) -> Option<Vec<String>>) = match self.work.replies {
-                Replies::Text => (ReplyShape::Text, memories),
-                Replies::Json => (MEMORY_SHAPE, memory),
+            let shape = match self.work.replies {
+                Replies::Text => ReplyShape::Text,
+                Replies::Json => MEMORY_SHAPE,
             };
             let limit = self.work.limits.extract;
             let failed = match self.ask("extract", &messages, shape, limit, attempt)? {
-                Ok(text) => match read(&text) {
+                Ok(text) => match memories(&text, self.work.replies) {
                     Some(memories) => {
                         self.extraction.parsed += 1;
                         return Ok(memories);
@@ -381,7 +381,7 @@ impl<'a> Cell<'a> {
         };
         match self.work.model.chat(&[call]).into_iter().next() {
             Some(Ok(reply)) => Ok(Ok(reply.text)),
-            Some(Err(error)) if worth_another(&error) => Ok(Err(error.name().to_owned())),
+            Some(Err(error)) if error.is_about_the_reply() => Ok(Err(error.name().to_owned())),
             // A model that is not there says nothing about a defense: the run stops and can be resumed.
             Some(Err(error)) => Err(error.into()),
             None => Err(ExperimentError::Unexpected("the model gave no reply".to_owned())),
@@ -454,8 +454,16 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The memories of a reply: lines that begin with `- `, or `NONE` alone. Anything else is no extraction.
-fn memories(text: &str) -> Option<Vec<String>> {
+/// The memories of a reply; none where it is no extraction.
+fn memories(text: &str, replies: Replies) -> Option<Vec<String>> {
+    match replies {
+        Replies::Text => lines(text),
+        Replies::Json => memory(text),
+    }
+}
+
+/// The memories of a reply in lines: those that begin with `- `, or `NONE` alone. Anything else is no extraction.
+fn lines(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     if text == "NONE" {
         return Some(Vec::new());

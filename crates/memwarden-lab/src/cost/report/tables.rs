@@ -22,8 +22,11 @@ pub(super) fn tables(plan: &Plan, cells: &Cells, rows: &[Row]) -> Vec<Table> {
     ]
 }
 
+/// What a column says of a row.
+type Says<'a, T> = Box<dyn Fn(&T) -> Value + 'a>;
+
 /// Columns, each with what it says of a row.
-struct Fields<'a, T>(Vec<(Column, Box<dyn Fn(&T) -> Value + 'a>)>);
+struct Fields<'a, T>(Vec<(Column, Says<'a, T>)>);
 
 impl<'a, T> Fields<'a, T> {
     const NONE: Self = Self(Vec::new());
