@@ -112,12 +112,10 @@ impl ExperimentError {
 /// # Errors
 /// [`ExperimentError::Model`].
 pub(crate) fn fault(error: ModelError) -> Result<&'static str, ExperimentError> {
-    match error {
-        ModelError::Truncated { .. }
-        | ModelError::Empty { .. }
-        | ModelError::Withheld { .. }
-        | ModelError::Schema { .. } => Ok(error.name()),
-        lost => Err(lost.into()),
+    if error.is_about_the_reply() {
+        Ok(error.name())
+    } else {
+        Err(error.into())
     }
 }
 
