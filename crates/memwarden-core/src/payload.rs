@@ -166,10 +166,12 @@ pub enum StatusChange {
     ProposeRetire,
     /// Someone weaker offered a newer record: nothing changed.
     ProposeSupersede,
+    /// The policy puts it where a person looks at it.
+    Quarantine,
 }
 
 impl StatusChange {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Release,
         Self::Reject,
         Self::Retire,
@@ -177,6 +179,7 @@ impl StatusChange {
         Self::Expire,
         Self::ProposeRetire,
         Self::ProposeSupersede,
+        Self::Quarantine,
     ];
 
     /// The name used in output.
@@ -190,6 +193,7 @@ impl StatusChange {
             Self::Expire => "expire",
             Self::ProposeRetire => "propose-retire",
             Self::ProposeSupersede => "propose-supersede",
+            Self::Quarantine => "quarantine",
         }
     }
 
@@ -202,6 +206,7 @@ impl StatusChange {
             Self::Expire => 4,
             Self::ProposeRetire => 5,
             Self::ProposeSupersede => 6,
+            Self::Quarantine => 7,
         }
     }
 

@@ -52,7 +52,7 @@ pub use gibberish::{Gibberish, gibberish};
 pub use guard::{Guard, Ran, Screening};
 pub use judged::{
     Chats, DEFAULT_MAX_TOKENS, DEFAULT_MODEL, Judged, MAX_BESIDE_BYTES, MAX_JUDGED_BYTES, NEAREST_STORED,
-    NoChats, PROMPTS, Prompt, ReplyForm, TURNS_BEFORE, backfills, max_tokens_of, model_of,
+    NoChats, PROMPTS, Prompt, ReplyForm, TURNS_BEFORE, backfills, max_tokens_of, model_of, persists,
 };
 pub use normalize::{Controls, MAX_DEPTH, Normalized, Tally, View, ViewKind, normalize};
 pub use policy::{

@@ -77,6 +77,7 @@ pub(crate) fn status(
         StatusChange::Reject | StatusChange::Retire | StatusChange::Supersede | StatusChange::Expire => {
             Status::Retired
         }
+        StatusChange::Quarantine => Status::Quarantined,
         StatusChange::ProposeRetire | StatusChange::ProposeSupersede => current,
     };
     let (payload, digest) = salted(

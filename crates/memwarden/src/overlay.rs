@@ -211,7 +211,7 @@ impl<'a> Overlay<'a> {
         match change {
             StatusChange::Release => needs(&[Status::Quarantined, Status::Retired], "quarantined or refused"),
             StatusChange::Reject => needs(&[Status::Quarantined], "quarantined"),
-            StatusChange::Expire => needs(&[Status::Active], "active"),
+            StatusChange::Expire | StatusChange::Quarantine => needs(&[Status::Active], "active"),
             StatusChange::ProposeRetire | StatusChange::ProposeSupersede => {
                 needs(&[Status::Active], "active")
             }

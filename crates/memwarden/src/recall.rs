@@ -14,7 +14,7 @@ use memwarden_core::{
     Authority, Finding, Kind, LeafKind, Namespace, OriginMode, Policy, PrincipalId, RecallPayload, Record,
     RecordId, StageName, Timestamp, Verdict,
 };
-use memwarden_guard::{Candidate as Screened, Label, Phase, Undeclared, Weigh, Writer};
+use memwarden_guard::{Candidate as Screened, Label, Phase, Undeclared, Weigh, Writer, persists};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -184,11 +184,13 @@ impl Handle {
             kept,
             collapsed,
             withheld,
+            unfit,
         } = self.shown(&sought)?;
         let position = view.with(|view| {
             warden.catch_up_facts(&mut *view.snapshot)?;
             Ok(view.size)
         })?;
+        let unfit = if persists(&sought.policy) { unfit } else { Vec::new() };
         drop(sought);
         drop(view);
         let hits: Vec<Hit> = kept
@@ -202,6 +204,7 @@ impl Handle {
             .min()
             .unwrap_or(Authority::Act);
         self.account(&row, query, &hits, label)?;
+        self.keep_back(&unfit)?;
         let block = render::block(&hits, &random::bytes()?);
         Ok(Recall {
             hits,
@@ -295,6 +298,7 @@ impl Handle {
             kept,
             collapsed,
             withheld,
+            unfit: Vec::new(),
         })
     }
 

@@ -5,8 +5,8 @@
 
 use crate::recall::Sought;
 use crate::shelf::Kept;
-use crate::{Handle, WardenError};
-use memwarden_core::{Finding, RecordId, StageName, Verdict};
+use crate::{Handle, Refusal, WardenError, draft};
+use memwarden_core::{Finding, RecordId, StageName, StatusChange, Verdict};
 use memwarden_guard::{Phase, Ran, Stage, backfills};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,6 +19,8 @@ pub(crate) struct Shown {
     pub(crate) kept: Vec<Kept>,
     pub(crate) collapsed: u64,
     pub(crate) withheld: BTreeMap<StageName, u64>,
+    /// What a model called unfit, the failures left out.
+    pub(crate) unfit: Vec<RecordId>,
 }
 
 impl Handle {
@@ -29,6 +31,7 @@ impl Handle {
         let stage = Stage::Rerank.name();
         let mut out: HashSet<RecordId> = HashSet::new();
         let mut passed: HashMap<RecordId, Vec<Finding>> = HashMap::new();
+        let mut unfit = Vec::new();
         let mut refills = if backfills(policy) { MAX_REFILLS } else { 0 };
         loop {
             let mut shown = self.gather(sought, &out)?;
@@ -36,7 +39,7 @@ impl Handle {
                 return Ok(shown);
             }
             let before = out.len();
-            self.judge(sought, &shown.kept, &mut passed, &mut out);
+            unfit.extend(self.judge(sought, &shown.kept, &mut passed, &mut out));
             if out.len() > before && refills > 0 {
                 refills -= 1;
                 continue;
@@ -49,18 +52,38 @@ impl Handle {
             if !out.is_empty() {
                 *shown.withheld.entry(stage.to_owned()).or_default() += out.len() as u64;
             }
+            shown.unfit = unfit;
             return Ok(shown);
         }
     }
 
-    /// Judges those that were not judged before.
+    /// Puts records into quarantine. It is the owner's policy that does, as at write, so how far each is vouched for does
+    /// not matter; a person may release them.
+    pub(crate) fn keep_back(&self, records: &[RecordId]) -> Result<(), WardenError> {
+        let warden = &self.warden;
+        for record in records {
+            let reason = "`rerank` called it unfit for a query";
+            let change = StatusChange::Quarantine;
+            let at = warden.now();
+            let draft = draft::status(&warden.chain, None, *record, change, None, None, reason, at)?;
+            match warden.writer.commit(vec![draft]) {
+                // Another recall was quicker, or its writer withdrew it.
+                Ok(_) | Err(WardenError::Refused(Refusal::WrongStatus { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges those that were not judged before, and returns which of them a model called unfit.
     fn judge(
         &self,
         sought: &Sought<'_, '_>,
         kept: &[Kept],
         passed: &mut HashMap<RecordId, Vec<Finding>>,
         out: &mut HashSet<RecordId>,
-    ) {
+    ) -> Vec<RecordId> {
+        let mut unfit = Vec::new();
         let warden = &self.warden;
         let (beside, fresh): (Vec<&Kept>, Vec<&Kept>) =
             kept.iter().partition(|kept| passed.contains_key(&kept.record.id));
@@ -79,6 +102,7 @@ impl Handle {
         );
         for (kept, judged) in fresh.into_iter().zip(judged) {
             let record = kept.record.id;
+            let is_failed = judged.failed.is_some();
             let ran = Ran {
                 stage: Stage::Rerank,
                 asked: judged.asked,
@@ -87,9 +111,11 @@ impl Handle {
             warden.tell(Phase::Read, record, &[ran]);
             if judged.asked >= Verdict::Quarantine {
                 out.insert(record);
+                unfit.extend((!is_failed).then_some(record));
             } else {
                 passed.insert(record, judged.findings);
             }
         }
+        unfit
     }
 }

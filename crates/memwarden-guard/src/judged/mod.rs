@@ -139,6 +139,15 @@ pub fn backfills(policy: &Policy) -> bool {
     word.is_none_or(|word| word != "false")
 }
 
+/// Whether what `rerank` calls unfit is put into quarantine, and not only kept out of the one recall; it is not unless
+/// the policy says so.
+#[must_use]
+pub fn persists(policy: &Policy) -> bool {
+    let settings = policy.stages.get(Stage::Rerank.name());
+    let word = settings.and_then(|settings| settings.words.get("persist"));
+    word.is_some_and(|word| word == "true")
+}
+
 /// What a stage's question is answered with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {

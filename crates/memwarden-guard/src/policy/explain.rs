@@ -1,7 +1,7 @@
 //! What a policy does, in rows for a table, and what a change of policy gives up, in lines.
 
 use super::origin_review;
-use crate::judged::{ReplyForm, backfills, max_tokens_of, model_of};
+use crate::judged::{ReplyForm, backfills, max_tokens_of, model_of, persists};
 use crate::layers::decimal;
 use crate::reasoning::{SIGNALS, weight};
 use crate::stage::{Phase, Precedents, Stage, Undeclared, Weigh, Writer};
@@ -141,6 +141,7 @@ fn row(policy: &Policy, phase: Phase, name: &str) -> Row {
     }
     if stage == Some(Stage::Rerank) {
         parameters.push(("backfill".to_owned(), backfills(policy).to_string()));
+        parameters.push(("persist".to_owned(), persists(policy).to_string()));
     }
     if stage == Some(Stage::Provenance) && Weigh::of(policy) != Weigh::Nothing {
         parameters.push(("weigh".to_owned(), Weigh::of(policy).as_str().to_owned()));

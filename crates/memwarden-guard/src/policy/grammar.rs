@@ -153,7 +153,7 @@ impl<'a> Reading<'a> {
             Stage::ReasoningGuard => keys.push("precedents"),
             Stage::Provenance => keys.extend(["undeclared", "weigh"]),
             Stage::Anomaly => keys.extend(["model", "max_tokens", "reply"]),
-            Stage::Rerank => keys.extend(["model", "max_tokens", "reply", "backfill"]),
+            Stage::Rerank => keys.extend(["model", "max_tokens", "reply", "backfill", "persist"]),
             _ => {}
         }
         let mut settings = StageSettings::default();
@@ -203,7 +203,7 @@ impl<'a> Reading<'a> {
                     let tokens = fits.ok_or_else(|| item.refuse(expected))?;
                     settings.numbers.insert(item.name.to_owned(), tokens);
                 }
-                "backfill" if keys.contains(&"backfill") => {
+                "backfill" | "persist" if keys.contains(&item.name) => {
                     settings
                         .words
                         .insert(item.name.to_owned(), item.boolean()?.to_string());

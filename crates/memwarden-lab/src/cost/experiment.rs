@@ -105,11 +105,7 @@ impl BenignCost {
     fn config(&self, condition: &Condition, dialogue: &Aligned, replicate: u32) -> Value {
         let plan = &self.plan;
         let prompts = PROMPTS.map(|prompt| {
-            let digest: String = Digest::of(prompt.text.as_bytes())
-                .to_string()
-                .chars()
-                .take(16)
-                .collect();
+            let digest = Digest::of(prompt.text.as_bytes()).short();
             format!("{}@{digest}", prompt.version)
         });
         let prompts: Vec<String> = prompts

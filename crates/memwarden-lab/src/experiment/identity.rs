@@ -40,7 +40,7 @@ pub(super) fn identity(made: &Made<'_>) -> Result<Value, ExperimentError> {
 
 /// The first 16 hexadecimal digits of a text's digest.
 pub(super) fn digest(text: &str) -> String {
-    Digest::of(text.as_bytes()).to_string().chars().take(16).collect()
+    Digest::of(text.as_bytes()).short()
 }
 
 #[cfg(test)]

@@ -29,8 +29,7 @@ impl Prompt {
     /// The name and the first 16 hexadecimal digits of the digest, for records.
     #[must_use]
     pub fn version(&self) -> String {
-        let digest: String = self.digest().to_string().chars().take(16).collect();
-        format!("{}@{digest}", self.name)
+        format!("{}@{}", self.name, self.digest().short())
     }
 
     /// The messages, each place filled with its value. Values are put in as they are and never filled in again.

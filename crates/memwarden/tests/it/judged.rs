@@ -157,6 +157,39 @@ fn what_is_withheld_stays_active_and_is_served_to_a_query_that_it_fits() {
 }
 
 #[test]
+fn what_is_called_unfit_waits_for_a_person_where_the_policy_says_so() {
+    let scene = filled("persist = true");
+    let (texts, withheld) = served(&scene, 6);
+    assert_eq!((texts.len(), withheld), (4, 2));
+    let waiting = scene.agent.list(&ns("a"), Status::Quarantined).unwrap();
+    let texts: Vec<&str> = waiting
+        .iter()
+        .map(|record| record.entry.content.as_str())
+        .collect();
+    assert_eq!(texts, [TEXTS[1], TEXTS[3]]);
+    let asked = scene.asked.lock().unwrap().len();
+    assert_eq!(served(&scene, 6).1, 0);
+    // What is not there any more is judged no more.
+    assert_eq!(scene.asked.lock().unwrap().len(), asked + 4);
+    let warden = Warden::open(&scene.fixture.places).unwrap();
+    let reviewer = scene.fixture.handle(&warden, Role::Owner);
+    let digest = waiting[0].content_digest();
+    reviewer.release(waiting[0].id, &digest, "the crane is broken").unwrap();
+    let active = reviewer.list(&ns("a"), Status::Active).unwrap();
+    assert_eq!(active.len(), 5);
+}
+
+#[test]
+fn what_could_not_be_judged_does_not_go_into_quarantine() {
+    let scene = filled("persist = true");
+    let long = format!("the crane of harbor seven {}", "is broken ".repeat(2_000));
+    scene.agent.remember(&ns("a"), Entry::new(&long)).unwrap();
+    assert_eq!(served(&scene, 7).1, 3);
+    let waiting = scene.agent.list(&ns("a"), Status::Quarantined).unwrap();
+    assert_eq!(waiting.len(), 2);
+}
+
+#[test]
 fn anomaly_is_shown_the_turns_and_what_is_stored_nearest() {
     let policy = "name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[verdict]\nanomaly = \"quarantine\"\n";
     let scene = scene(policy, "bribed");
