@@ -190,7 +190,11 @@ impl Handle {
             warden.catch_up_facts(&mut *view.snapshot)?;
             Ok(view.size)
         })?;
-        let unfit = if persists(&sought.policy) { unfit } else { Vec::new() };
+        let unfit = if persists(&sought.policy) {
+            unfit
+        } else {
+            Vec::new()
+        };
         drop(sought);
         drop(view);
         let hits: Vec<Hit> = kept

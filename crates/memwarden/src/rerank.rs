@@ -5,7 +5,8 @@
 
 use crate::recall::Sought;
 use crate::shelf::Kept;
-use crate::{Handle, Refusal, WardenError, draft};
+use crate::{Handle, WardenError, draft};
+use memwarden_core::log::Refusal;
 use memwarden_core::{Finding, RecordId, StageName, StatusChange, Verdict};
 use memwarden_guard::{Phase, Ran, Stage, backfills};
 use std::collections::{BTreeMap, HashMap, HashSet};

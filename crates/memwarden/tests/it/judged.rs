@@ -174,7 +174,9 @@ fn what_is_called_unfit_waits_for_a_person_where_the_policy_says_so() {
     let warden = Warden::open(&scene.fixture.places).unwrap();
     let reviewer = scene.fixture.handle(&warden, Role::Owner);
     let digest = waiting[0].content_digest();
-    reviewer.release(waiting[0].id, &digest, "the crane is broken").unwrap();
+    reviewer
+        .release(waiting[0].id, &digest, "the crane is broken")
+        .unwrap();
     let active = reviewer.list(&ns("a"), Status::Active).unwrap();
     assert_eq!(active.len(), 5);
 }
