@@ -128,10 +128,10 @@ impl LanguageModel {
     }
 
     /// Asks the weights of one precision, which come into memory at the first time.
-    fn ask<T>(
+    fn ask<T: Send>(
         &self,
         precision: Precision,
-        ask: impl FnOnce(&mut Engine) -> Result<T, ModelError>,
+        ask: impl FnOnce(&mut Engine) -> Result<T, ModelError> + Send,
     ) -> Result<T, ModelError> {
         let place = match precision {
             Precision::Full => &self.full,
@@ -151,7 +151,8 @@ impl LanguageModel {
                 cache: Cache::default(),
             }),
         };
-        let given = ask(engine);
+        // One of the cores' own threads asks, so that the hundreds of steps of a pass need not be handed over one by one.
+        let given = rayon::scope(|_| ask(engine));
         if given.is_err() {
             engine.cache = Cache::default();
         }
