@@ -1,10 +1,10 @@
 //! Experiments: cells of a grid, run in parallel, one record each, and what is made of the records.
 //!
-//! What experiments on agents share: [`prompt`] (files with a digest), [`decision`] (a reply parsed strictly), [`model`]
-//! (stand-in, local or endpoint), [`defense`] (a condition).
+//! What experiments on agents share: `prompt` (files with a digest), `decision` (a reply parsed strictly), `model`
+//! (stand-in, local or endpoint), `defense` (a condition).
 //!
-//! [`file`] reads `experiments/*.toml`; [`kinds`] says which [`Experiment`] a file is; [`run`] runs its cells and can
-//! be stopped and resumed; [`tables`] is what a report consists of. What a cell does is none of their business.
+//! `file` reads `experiments/*.toml`; `kinds` says which [`Experiment`] a file is; `run` runs its cells and can
+//! be stopped and resumed; `tables` is what a report consists of. What a cell does is none of their business.
 //!
 //! A record is a pure function of configuration and seed: the same file gives the same bytes, and times live in a
 //! file beside it.

@@ -13,10 +13,6 @@ use crate::split_mix::SplitMix64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ran {
     /// In the run that the log is about.
-    #[cfg_attr(
-        not(feature = "full"),
-        expect(dead_code, reason = "honest logs are an experiment's")
-    )]
     Here,
     /// In an earlier one, so that it was left out in this one.
     Earlier,

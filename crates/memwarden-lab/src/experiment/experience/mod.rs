@@ -1,7 +1,7 @@
 //! Experiments of kind `experience`: attacks on agents that learn from their own work.
 //!
-//! [`plan`] is the file, [`tasks`] who asks what, [`field`] how a request is worked on, [`attack`] how the poison gets in,
-//! [`measure`] one cell, [`counts`] what it counts, [`report`] what the cells come to. Agents and attacks themselves are
+//! `plan` is the file, `tasks` who asks what, `field` how a request is worked on, `attack` how the poison gets in,
+//! `measure` one cell, `counts` what it counts, `report` what the cells come to. Agents and attacks themselves are
 //! in [`crate::tracks`].
 
 mod attack;

@@ -1,8 +1,8 @@
 //! Forged reasoning (FARMA, arXiv 2607.05029) against defenses: five variants, three grants, three agents.
 //!
-//! One cell is one store: furnished, poisoned once, then asked task by task ([`trial`]). Its record has a letter for each
+//! One cell is one store: furnished, poisoned once, then asked task by task (`trial`). Its record has a letter for each
 //! trial, and the differential attack success rate is worked out from the records of the cell and of its clean run
-//! ([`rows`]), so that all attacks of a defense share one clean run and cells share nothing.
+//! (`rows`), so that all attacks of a defense share one clean run and cells share nothing.
 
 mod furnish;
 mod ground;

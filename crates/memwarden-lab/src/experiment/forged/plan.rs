@@ -50,7 +50,7 @@ pub struct Grid {
     pub variants: Vec<String>,
     /// What the attacker holds.
     pub grants: Vec<String>,
-    /// Conditions; see [`defense::condition`].
+    /// Conditions; see `defense::condition`.
     pub defenses: Vec<String>,
     /// Honest decision logs, and as many notes, before the attack.
     #[serde(default = "hundred")]
