@@ -13,6 +13,7 @@ use memwarden_guard::{
     Candidate, Phase, Ran, Screening, StageError, StoreView, Writer, declaration_mismatch,
 };
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// How deep declared parents are followed for the declared-source taint of the published guard.
 const MAX_TAINT_DEPTH: usize = 16;
@@ -85,7 +86,7 @@ struct Writing<'a> {
 /// What the stages made of an entry, and under what. A try that is refused for another reason is screened no second
 /// time: no model is asked twice about one entry.
 struct Settled {
-    policy: Digest,
+    policy: Arc<Policy>,
     trust: Writer,
     inherited: Option<Taint>,
     screening: Screening,
@@ -245,9 +246,7 @@ impl Handle {
             Authority::Inform | Authority::None => Writer::Untrusted,
         };
         let (mut screening, cleaned) = match settled {
-            Some(known)
-                if (known.policy, known.trust, known.inherited) == (policy.hash(), trust, inherited) =>
-            {
+            Some(known) if known.policy == policy && (known.trust, known.inherited) == (trust, inherited) => {
                 (known.screening.clone(), known.cleaned.clone())
             }
             _ => {
@@ -271,7 +270,7 @@ impl Handle {
                 };
                 let (screening, cleaned) = rewrite::settle(&entry, screen(&entry), warden.limits, screen);
                 *settled = Some(Settled {
-                    policy: policy.hash(),
+                    policy: Arc::clone(&policy),
                     trust,
                     inherited,
                     screening: screening.clone(),
