@@ -34,7 +34,7 @@ def bert(tensors, config):
 
     def constant(name, value):
         if all(known.name != name for known in constants):
-            constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+            constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
         return name
 
     def node(kind, *inputs, name=None, **attributes):
