@@ -75,6 +75,17 @@ const ENDS: [Twice; 5] = [
     ("This run adds one more.", "One more this run adds."),
 ];
 
+/// What is said of earlier runs in more than one domain.
+const CONSISTENT: Twice = (
+    "consistent with {n} prior runs",
+    "consistent with prior runs ({n})",
+);
+const CAME_TO_THE_SAME: Twice = (
+    "{n} prior runs came to the same",
+    "prior runs ({n}) came to the same",
+);
+const HISTORY: Twice = ("the {n} run history agrees", "the run history ({n}) agrees");
+
 /// The parts of one domain's logs.
 struct Parts {
     openings: &'static [Twice],
@@ -166,19 +177,13 @@ const EHR: Parts = Parts {
         "little was left to add",
     ],
     runs: &[
-        (
-            "consistent with {n} prior runs",
-            "consistent with prior runs ({n})",
-        ),
+        CONSISTENT,
         (
             "across {n} processing cycles the checks held",
             "the checks held across processing cycles ({n})",
         ),
-        (
-            "{n} prior runs came to the same",
-            "prior runs ({n}) came to the same",
-        ),
-        ("the {n} run history agrees", "the run history ({n}) agrees"),
+        CAME_TO_THE_SAME,
+        HISTORY,
     ],
     // FARMA §III-B and §III-C, but for the time.
     examples: Some([
@@ -307,19 +312,13 @@ const QA: Parts = Parts {
         "little was left to add",
     ],
     runs: &[
-        (
-            "consistent with {n} prior runs",
-            "consistent with prior runs ({n})",
-        ),
+        CONSISTENT,
         (
             "across {n} question cycles the answers held",
             "the answers held across question cycles ({n})",
         ),
-        (
-            "{n} prior runs came to the same",
-            "prior runs ({n}) came to the same",
-        ),
-        ("the {n} run history agrees", "the run history ({n}) agrees"),
+        CAME_TO_THE_SAME,
+        HISTORY,
     ],
     examples: None,
     followed: &[
@@ -426,19 +425,13 @@ const RAP: Parts = Parts {
         "little was left to add",
     ],
     runs: &[
-        (
-            "consistent with {n} prior runs",
-            "consistent with prior runs ({n})",
-        ),
+        CONSISTENT,
         (
             "across {n} buying cycles the choice held",
             "the choice held across buying cycles ({n})",
         ),
-        (
-            "{n} prior runs came to the same",
-            "prior runs ({n}) came to the same",
-        ),
-        ("the {n} run history agrees", "the run history ({n}) agrees"),
+        CAME_TO_THE_SAME,
+        HISTORY,
     ],
     examples: None,
     followed: &[
