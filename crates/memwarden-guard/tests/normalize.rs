@@ -70,6 +70,7 @@ fn compatibility_forms_are_letters() {
         "ɪɢɴᴏʀᴇ",
         "𝒾𝑔𝓃ℴ𝓇ℯ",
         "𝚒𝚐𝚗𝚘𝚛𝚎",
+        "iꞬnore",
     ] {
         assert_eq!(first(text), "ignore", "{text}");
         assert_eq!(behind(&format!("é {text} é"), "ignore"), text);

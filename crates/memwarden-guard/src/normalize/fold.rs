@@ -186,7 +186,7 @@ impl Folding {
     }
 
     fn take(&mut self, c: char, source: Range<usize>) {
-        let c = style_of(c).unwrap_or(c);
+        let c = plain_of(c).unwrap_or(c);
         if c.is_alphanumeric() {
             self.word.push((c, source));
             if self.word.len() >= LONGEST_WORD {
@@ -219,7 +219,19 @@ impl Folding {
 
 /// The ASCII letter that `c` passes for, or that it does in lower case.
 fn passes_for(c: char) -> Option<char> {
-    look_alike(c).or_else(|| c.to_lowercase().next().and_then(look_alike))
+    either_case(c, look_alike)
+}
+
+/// The ASCII letter that `c` is in another style, or that it is in lower case.
+fn plain_of(c: char) -> Option<char> {
+    if c.is_ascii() {
+        return None;
+    }
+    either_case(c, style_of)
+}
+
+fn either_case(c: char, letter: impl Fn(char) -> Option<char>) -> Option<char> {
+    letter(c).or_else(|| c.to_lowercase().next().and_then(letter))
 }
 
 /// Whether a word is of two scripts that look alike and holds a letter that passes for one of ASCII. Next to Han, a
@@ -241,6 +253,18 @@ mod tests {
             let alone = std::iter::once(c);
             assert_eq!(is_nfkc_quick(alone), IsNormalized::Yes, "{c:?}");
             assert_eq!(canonical_combining_class(c), 0, "{c:?}");
+        }
+    }
+
+    #[test]
+    fn every_character_is_folded_at_once() {
+        let folded = |text: &str| fold(text, &[]).0;
+        let mut text = String::new();
+        for c in ('\0'..=char::MAX).filter(|c| !is_mark(*c)) {
+            text.clear();
+            text.push(c);
+            let once = folded(&text);
+            assert_eq!(folded(&once), once, "{c:?}");
         }
     }
 
