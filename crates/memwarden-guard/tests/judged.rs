@@ -224,11 +224,43 @@ fn a_bad_reply_withholds_its_candidate_but_a_lost_model_follows_the_policy() {
         asked(&open, Err(unreachable())),
         (Verdict::Annotate, "failed".to_owned())
     );
+    let refused = |status| ModelError::Upstream {
+        model: "parrot".to_owned(),
+        status,
+        reason: "no".to_owned(),
+    };
+    // A key that is not valid is nobody's text; a text that is too large is.
+    assert_eq!(
+        asked(&open, Err(refused(401))),
+        (Verdict::Annotate, "failed".to_owned())
+    );
+    assert_eq!(
+        asked(&open, Err(refused(413))),
+        (Verdict::Quarantine, "failed-upstream".to_owned())
+    );
     let closed = rerank("fail = \"closed\"");
     assert_eq!(
         asked(&closed, Err(unreachable())),
         (Verdict::Quarantine, "failed".to_owned())
     );
+}
+
+#[test]
+fn a_verdict_in_json_is_the_object_that_was_asked_for_and_nothing_else() {
+    let policy = rerank("reply = \"json\"");
+    let asked = |says| Guard::new().rerank(&policy, "q", &texts(&["one"]), &[], &parrot(Ok(says)).0)[0].asked;
+    for keep in ["{\"verdict\": \"keep\"}", "\n{ \"verdict\":\"keep\" }\n"] {
+        assert_eq!(asked(keep), Verdict::Admit, "{keep}");
+    }
+    for no in [
+        "keep",
+        "{\"verdict\": \"ke ep\"}",
+        "{\"verdict\": \"keep\", \"verdict\": \"withhold\"}",
+        "{\"verdict\": \"keep\"} no",
+        "{\"verdict\": \"withhold\"}",
+    ] {
+        assert_eq!(asked(no), Verdict::Quarantine, "{no}");
+    }
 }
 
 #[test]

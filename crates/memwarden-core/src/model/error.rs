@@ -210,6 +210,39 @@ impl ModelError {
         )
     }
 
+    /// Whether this one call or its reply is to blame, by its text for example: another call may do better, and the same
+    /// one does not.
+    #[must_use]
+    pub const fn is_about_the_call(&self) -> bool {
+        self.is_about_the_reply()
+            || matches!(
+                self,
+                Self::Call { .. }
+                    | Self::Upstream {
+                        status: 400 | 413 | 422,
+                        ..
+                    }
+            )
+    }
+
+    /// Whether no call would have done better: nobody is there, may answer or is able to, or nothing can be recorded. What
+    /// is neither this nor [`ModelError::is_about_the_call`], a timeout for example, may be the doing of one text or not.
+    #[must_use]
+    pub const fn is_about_the_model(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::Closed { .. }
+                | Self::Unsupported { .. }
+                | Self::CassetteMiss { .. }
+                | Self::Unrecorded { .. }
+                | Self::Upstream {
+                    status: 401 | 403 | 404 | 429 | 503,
+                    ..
+                }
+        )
+    }
+
     /// The name under which it is counted.
     #[must_use]
     pub const fn name(&self) -> &'static str {

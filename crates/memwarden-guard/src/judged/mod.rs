@@ -225,7 +225,9 @@ fn ask(
             "model `{name}` gave {given} replies to {asked} questions"
         )));
     }
-    let is_lost = |reply: &Result<Reply, ModelError>| reply.as_ref().is_err_and(is_about_the_model);
+    // What may be the doing of the one text that was asked about must not let the others pass unjudged.
+    let is_lost =
+        |reply: &Result<Reply, ModelError>| reply.as_ref().is_err_and(ModelError::is_about_the_model);
     if let Some(Err(error)) = replies.first()
         && replies.iter().all(is_lost)
     {
@@ -254,8 +256,13 @@ fn answer(reply: Result<Reply, ModelError>, words: Words, form: ReplyForm) -> Re
             said.eq_ignore_ascii_case(word)
         }
         ReplyForm::Json => {
-            let said: String = reply.text.split_ascii_whitespace().collect();
-            said == format!("{{\"verdict\":\"{word}\"}}")
+            // White space may stand between the parts and in none of them.
+            let quoted = format!("\"{word}\"");
+            let parts = ["{", "\"verdict\"", ":", &quoted, "}"];
+            let rest = parts.iter().try_fold(reply.text.as_str(), |rest, part| {
+                rest.trim_start().strip_prefix(part)
+            });
+            rest.is_some_and(|rest| rest.trim().is_empty())
         }
     };
     if is(words.pass) {
@@ -272,12 +279,6 @@ fn answer(reply: Result<Reply, ModelError>, words: Words, form: ReplyForm) -> Re
             ReplyForm::Json => format!("expected an object with `verdict`: `{pass}` or `{fire}`"),
         },
     })
-}
-
-/// Whether nobody was there to answer. Everything else may be the doing of the one text that was asked about, a long one
-/// for example, and must not let the others pass unjudged.
-const fn is_about_the_model(error: &ModelError) -> bool {
-    matches!(error, ModelError::Unreachable { .. } | ModelError::Closed { .. })
 }
 
 fn finding(stage: Stage, rule: &str, reason: &str) -> Finding {

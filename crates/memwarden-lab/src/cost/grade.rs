@@ -64,7 +64,7 @@ pub fn judged(judge: &dyn Chat, limit: NonZeroU32, answered: Answered<'_>) -> Re
         let reply = judge.chat(&[call]).into_iter().next();
         correct = match reply {
             Some(Ok(reply)) => verdict(&reply.text),
-            Some(Err(error)) if error.is_about_the_reply() => None,
+            Some(Err(error)) if error.is_about_the_call() => None,
             // A judge that cannot be reached is no judge: the run stops and can be resumed.
             Some(Err(error)) => return Err(error.into()),
             None => None,

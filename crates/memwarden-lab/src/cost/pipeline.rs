@@ -381,7 +381,7 @@ impl<'a> Cell<'a> {
         };
         match self.work.model.chat(&[call]).into_iter().next() {
             Some(Ok(reply)) => Ok(Ok(reply.text)),
-            Some(Err(error)) if error.is_about_the_reply() => Ok(Err(error.name().to_owned())),
+            Some(Err(error)) if error.is_about_the_call() => Ok(Err(error.name().to_owned())),
             // A model that is not there says nothing about a defense: the run stops and can be resumed.
             Some(Err(error)) => Err(error.into()),
             None => Err(ExperimentError::Unexpected("the model gave no reply".to_owned())),

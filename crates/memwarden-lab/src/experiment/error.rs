@@ -61,8 +61,8 @@ pub enum ExperimentError {
     Agents(#[from] DemoError),
     /// A model failed where its failure cannot be counted.
     #[error(
-        "{0}; this says nothing about a defense, so the run stops and keeps the cells that are finished: see to the model, \
-         then give the same command again"
+        "{0}; this says nothing about a defense, so it stops here; a run keeps the cells that are finished. See to the \
+         model, then give the same command again"
     )]
     Model(#[from] ModelError),
     /// A model's files cannot be used.
@@ -106,13 +106,13 @@ impl ExperimentError {
     }
 }
 
-/// The name of a reply that is no answer, to be counted. A model that was not reached or cannot do what was asked has given
-/// no reply: it says nothing about a defense, and the run stops.
+/// The name of a call that came to no answer by its own doing, to be counted. A model that was not reached or cannot do what
+/// was asked says nothing about a defense, and the run stops.
 ///
 /// # Errors
 /// [`ExperimentError::Model`].
 pub(crate) fn fault(error: ModelError) -> Result<&'static str, ExperimentError> {
-    if error.is_about_the_reply() {
+    if error.is_about_the_call() {
         Ok(error.name())
     } else {
         Err(error.into())

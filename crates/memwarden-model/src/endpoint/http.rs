@@ -107,7 +107,7 @@ impl Failure {
         match error {
             ureq::Error::Timeout(_) => self.timeout(),
             ureq::Error::Io(error) if error.kind() == ErrorKind::TimedOut => self.timeout(),
-            ureq::Error::BadUri(reason) => ModelError::Call {
+            ureq::Error::BadUri(reason) => ModelError::Unreachable {
                 model,
                 reason: format!("its endpoint's URL is not valid: {}", super::short(&reason)),
             },
