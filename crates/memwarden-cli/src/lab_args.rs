@@ -35,6 +35,9 @@ pub enum LabCommand {
         /// The dialogues, where they lie elsewhere than the experiment says
         #[arg(long, value_name = "FILE")]
         dialogues: Option<PathBuf>,
+        /// The prices, where they lie elsewhere than the experiment says
+        #[arg(long, value_name = "FILE")]
+        prices: Option<PathBuf>,
     },
     /// Derive what can be derived from the cells of a published table, for example price-of-safety/table5.csv
     Recompute {

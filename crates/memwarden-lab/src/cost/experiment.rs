@@ -47,10 +47,13 @@ impl BenignCost {
         })
     }
 
-    /// The same, with its dialogues in another file.
-    pub(super) fn with_dialogues(mut self, file: Option<&Path>) -> Self {
-        if let Some(file) = file {
+    /// The same, with its dialogues or its prices in other files.
+    pub(super) fn with_files(mut self, dialogues: Option<&Path>, prices: Option<&Path>) -> Self {
+        if let Some(file) = dialogues {
             file.clone_into(&mut self.dialogues);
+        }
+        if let Some(file) = prices {
+            self.prices = Some(file.to_owned());
         }
         self
     }

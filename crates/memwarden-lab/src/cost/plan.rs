@@ -1,6 +1,7 @@
 //! The file of an experiment of kind `benign-cost`.
 
 use super::conditions::{BASELINE, condition};
+use crate::experiment::model::host;
 use crate::experiment::{ExperimentError, ModelSpec};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -237,11 +238,9 @@ fn provider(model: &ModelSpec) -> String {
         ModelSpec::Local(_) => "this machine".to_owned(),
         // One proxy on this machine may serve models of several providers: the name before a slash is the provider.
         ModelSpec::Endpoint { url, model } => {
-            let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
-            let host = host.split('/').next().unwrap_or_default();
             let vendor = model.split_once('/').map_or("", |(vendor, _)| vendor);
             if vendor.is_empty() {
-                host.to_owned()
+                host(url)
             } else {
                 vendor.to_owned()
             }

@@ -6,11 +6,9 @@ use super::grade::{Answered, judged};
 use super::pipeline::{limit, one_line, spent};
 use super::record::{CellResult, Spent};
 use crate::experiment::cell::seed_of;
-use crate::experiment::record::RECORDS;
-use crate::experiment::{ExperimentError, ExperimentFile, ModelSpec, Record, record};
+use crate::experiment::record::{Journal, RECORDS};
+use crate::experiment::{ExperimentError, ExperimentFile, ModelSpec, Record};
 use crate::locomo::Aligned;
-use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
 
 /// What was graded.
@@ -24,8 +22,8 @@ pub struct Regraded {
     pub missing: u64,
 }
 
-/// Regrades the run in `directory`, whose experiment is `file`. The dialogues are those of the experiment unless they lie
-/// elsewhere. The records are replaced at once or not at all.
+/// Regrades the run in `directory`, whose experiment is `file`. Dialogues and prices are those of the experiment unless they
+/// lie elsewhere. The records are replaced at once or not at all.
 ///
 /// # Errors
 /// Another kind of experiment; a judge of the same provider as the model; dialogues that are not those of the run; a judge
@@ -33,6 +31,7 @@ pub struct Regraded {
 pub fn regrade(
     file: &ExperimentFile,
     dialogues: Option<&Path>,
+    prices: Option<&Path>,
     directory: &Path,
     judge: &ModelSpec,
 ) -> Result<Regraded, ExperimentError> {
@@ -43,20 +42,19 @@ pub fn regrade(
             BenignCost::KIND
         )));
     }
-    let experiment = BenignCost::load(file)?.with_dialogues(dialogues);
+    let experiment = BenignCost::load(file)?.with_files(dialogues, prices);
     experiment.plan().check_other_provider(judge)?;
     let path = directory.join(RECORDS);
-    let held = File::open(&path).map_err(|error| ExperimentError::path(&path, &error))?;
-    if held.try_lock().is_err() {
-        return Err(ExperimentError::path(&path, &"a run is writing to it"));
+    if !path.exists() {
+        return Err(ExperimentError::path(&path, &"there is no run to grade"));
     }
-    let mut records = record::read(directory)?;
+    let (journal, mut records) = Journal::open(directory)?;
     let mut sum = Regraded::default();
     for record in &mut records {
         let dialogue = experiment.dialogue_of(record)?;
         regrade_cell(&experiment, record, dialogue, judge, &mut sum)?;
     }
-    replace(&path, &records)?;
+    journal.settle(&records.iter().collect::<Vec<_>>())?;
     Ok(sum)
 }
 
@@ -102,24 +100,11 @@ fn regrade_cell(
     Ok(())
 }
 
-/// Puts `records` in the place of the file.
-fn replace(path: &Path, records: &[Record]) -> Result<(), ExperimentError> {
-    let failed = |error: std::io::Error| ExperimentError::path(path, &error);
-    let next = path.with_extension("jsonl.new");
-    let mut file = File::create(&next).map_err(failed)?;
-    for record in records {
-        let line = serde_json::to_string(record).map_err(|error| record.broken(&error))?;
-        file.write_all(format!("{line}\n").as_bytes()).map_err(failed)?;
-    }
-    file.sync_all().map_err(failed)?;
-    std::fs::rename(&next, path).map_err(failed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cost::pipeline::tests::NEVER;
-    use crate::experiment;
+    use crate::experiment::{self, record};
     use std::path::PathBuf;
 
     const PLAN: &str = "name = \"t\"\nkind = \"benign-cost\"\nseed = 3\ndialogues = \"lighthouse\"\n\
@@ -148,7 +133,7 @@ mod tests {
         let loaded = experiment::load(&file()).unwrap();
         experiment::run(&*loaded, out.path(), 1, &mut |_| ()).unwrap();
         let before = results(out.path());
-        let sum = regrade(&file(), None, out.path(), &ModelSpec::Simulated).unwrap();
+        let sum = regrade(&file(), None, None, out.path(), &ModelSpec::Simulated).unwrap();
         let after = results(out.path());
         let mut answers = 0;
         for (before, after) in before.iter().zip(&after) {
@@ -169,7 +154,7 @@ mod tests {
         // A finished run is still resumed, and once more adds once more.
         let resumed = experiment::run(&*loaded, out.path(), 1, &mut |_| ()).unwrap();
         assert_eq!(resumed.resumed, before.len());
-        let again = regrade(&file(), None, out.path(), &ModelSpec::Simulated).unwrap();
+        let again = regrade(&file(), None, None, out.path(), &ModelSpec::Simulated).unwrap();
         assert_eq!((again.answers, again.changed), (answers, 0));
     }
 
@@ -181,18 +166,22 @@ mod tests {
         let before = std::fs::read(out.path().join(RECORDS)).unwrap();
         // Nobody listens there.
         let gone: ModelSpec = "endpoint:http://127.0.0.1:1/v1#other/judge".parse().unwrap();
-        let error = regrade(&file(), None, out.path(), &gone).unwrap_err().to_string();
+        let error = regrade(&file(), None, None, out.path(), &gone)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("cannot be reached"), "{error}");
         // The cut is another one, so the questions are too.
         let other = ExperimentFile::parse(PLAN.replace("turns = 20", "turns = 21"), PathBuf::new()).unwrap();
-        let error = regrade(&other, None, out.path(), &ModelSpec::Simulated)
+        let error = regrade(&other, None, None, out.path(), &ModelSpec::Simulated)
             .unwrap_err()
             .to_string();
         assert!(error.contains("not the one of the run"), "{error}");
         let same = PLAN.replace("model = \"simulated\"", "model = \"endpoint:http://h/v1#a/x\"");
         let same = ExperimentFile::parse(same, PathBuf::new()).unwrap();
         let judge: ModelSpec = "endpoint:http://h/v1#a/y".parse().unwrap();
-        let error = regrade(&same, None, out.path(), &judge).unwrap_err().to_string();
+        let error = regrade(&same, None, None, out.path(), &judge)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("both of `a`"), "{error}");
         assert_eq!(std::fs::read(out.path().join(RECORDS)).unwrap(), before);
     }

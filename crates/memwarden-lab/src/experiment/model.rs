@@ -140,8 +140,9 @@ impl ModelSpec {
     }
 }
 
-/// An address without the name and password that may stand in it.
+/// An address without the secrets that may stand in it: name and password, and the query.
 fn without_user(url: &str) -> String {
+    let url = url.split('?').next().unwrap_or_default();
     match url.split_once("://") {
         Some((scheme, rest)) => {
             let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
@@ -153,7 +154,7 @@ fn without_user(url: &str) -> String {
 }
 
 /// The host of an address, with its port.
-fn host(url: &str) -> String {
+pub(crate) fn host(url: &str) -> String {
     let url = without_user(url);
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     rest.split('/').next().unwrap_or_default().to_owned()
@@ -253,11 +254,12 @@ impl Models {
 
 #[cfg(test)]
 mod tests {
-    use super::{ModelSpec, without_user};
+    use super::{ModelSpec, host, without_user};
 
     #[test]
     fn no_password_of_an_address_is_in_a_record() {
-        assert_eq!(without_user("https://u:p@host/v1?a=b@c"), "https://host/v1?a=b@c");
+        assert_eq!(without_user("https://u:p@host/v1?key=b@c"), "https://host/v1");
+        assert_eq!(host("https://u:p@host?key=b"), "host");
         assert_eq!(without_user("http://host:1"), "http://host:1");
     }
 

@@ -94,14 +94,14 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, usize), ExperimentEr
 
 /// The open file of a run. One process at a time has it.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     path: PathBuf,
     file: File,
 }
 
 impl Journal {
     /// Opens the file in `directory`, cuts a torn last line off, and tells what is finished.
-    pub(super) fn open(directory: &Path) -> Result<(Self, Vec<Record>), ExperimentError> {
+    pub(crate) fn open(directory: &Path) -> Result<(Self, Vec<Record>), ExperimentError> {
         std::fs::create_dir_all(directory).map_err(|error| ExperimentError::path(directory, &error))?;
         let path = directory.join(RECORDS);
         let failed = |error: std::io::Error| ExperimentError::path(&path, &error);
@@ -133,7 +133,7 @@ impl Journal {
     }
 
     /// Puts a file with `records` in the place of what was appended, at once or not at all.
-    pub(super) fn settle(self, records: &[&Record]) -> Result<(), ExperimentError> {
+    pub(crate) fn settle(self, records: &[&Record]) -> Result<(), ExperimentError> {
         let failed = |error: std::io::Error| ExperimentError::path(&self.path, &error);
         let next = self.path.with_extension("jsonl.new");
         let mut file = File::create(&next).map_err(failed)?;

@@ -53,7 +53,8 @@ mod built {
                 directory,
                 judge,
                 dialogues,
-            } => regrade::run(global, directory, judge, dialogues.as_deref()),
+                prices,
+            } => regrade::run(global, directory, judge, dialogues.as_deref(), prices.as_deref()),
             LabCommand::Recompute { file } => calibrate::recompute(global, file),
             LabCommand::Dialogues {
                 file,

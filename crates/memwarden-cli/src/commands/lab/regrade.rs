@@ -15,12 +15,13 @@ pub(super) fn run(
     directory: &Path,
     judge: &str,
     dialogues: Option<&Path>,
+    prices: Option<&Path>,
 ) -> Result<Outcome, Failure> {
     let spec: ModelSpec = judge
         .parse()
         .map_err(|error: String| Failure::Input(error.replace("`model`", "`judge`")))?;
     let file = ExperimentFile::read(&directory.join(FILE)).map_err(|error| failure(&error))?;
-    let graded = regrade(&file, dialogues, directory, &spec).map_err(|error| failure(&error))?;
+    let graded = regrade(&file, dialogues, prices, directory, &spec).map_err(|error| failure(&error))?;
     if global.json {
         output::json(&json!({
             "answers": graded.answers,

@@ -9,7 +9,12 @@ use std::collections::BTreeSet;
 
 pub(super) fn notes(plan: &Plan, cells: &Cells, rows: &[Row]) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(who) = plan.stood_in() {
+    // A regrade may have asked it where the plan did not.
+    let again = cells
+        .all()
+        .any(|cell| cell.result.simulated)
+        .then_some("graded the answers");
+    if let Some(who) = plan.stood_in().or(again) {
         notes.push(format!(
             "SIMULATED: a rule-based stand-in {who}. The run shows that the measurement works, not what a defense costs with \
              real models. Its rates: {}.",
