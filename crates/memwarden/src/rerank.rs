@@ -6,7 +6,6 @@
 use crate::recall::Sought;
 use crate::shelf::Kept;
 use crate::{Handle, WardenError, draft};
-use memwarden_core::log::Refusal;
 use memwarden_core::{Finding, RecordId, StageName, StatusChange, Verdict};
 use memwarden_guard::{Phase, Ran, Stage, backfills};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -62,15 +61,42 @@ impl Handle {
     /// not matter; a person may release them.
     pub(crate) fn keep_back(&self, records: &[RecordId]) -> Result<(), WardenError> {
         let warden = &self.warden;
-        for record in records {
+        let draft = |record: &RecordId| {
             let reason = "`rerank` called it unfit for a query";
             let change = StatusChange::Quarantine;
-            let at = warden.now();
-            let draft = draft::status(&warden.chain, None, *record, change, None, None, reason, at)?;
-            match warden.writer.commit(vec![draft]) {
-                // Another recall was quicker, or its writer withdrew it.
-                Ok(_) | Err(WardenError::Refused(Refusal::WrongStatus { .. })) => {}
-                Err(error) => return Err(error),
+            draft::status(
+                &warden.chain,
+                None,
+                *record,
+                change,
+                None,
+                None,
+                reason,
+                warden.now(),
+            )
+        };
+        let commit = |records: &[RecordId]| {
+            let drafts = records.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
+            warden.writer.commit(drafts).map(|_| ())
+        };
+        let is_late = |error: &WardenError| {
+            matches!(
+                error,
+                WardenError::Refused(_) | WardenError::NotFound { .. } | WardenError::Purged { .. }
+            )
+        };
+        if records.is_empty() {
+            return Ok(());
+        }
+        match commit(records) {
+            // Another recall was quicker with one of them, or its writer withdrew it: the others one by one.
+            Err(error) if is_late(&error) => {}
+            committed => return committed,
+        }
+        for record in records {
+            match commit(std::slice::from_ref(record)) {
+                Err(error) if is_late(&error) => {}
+                committed => committed?,
             }
         }
         Ok(())
