@@ -64,13 +64,7 @@ pub trait Encode: Send + Sync + fmt::Debug {
     /// As [`Encode::encode`].
     fn encode_query(&self, text: &str) -> Result<Vec<f32>, EncodeError> {
         let found = self.encode(&[text])?;
-        let scaled = |embedding: &Embedding| {
-            let values = embedding.values().iter();
-            values
-                .map(|value| f32::from(*value) * embedding.scale())
-                .collect()
-        };
-        Ok(found.first().map(scaled).unwrap_or_default())
+        Ok(found.first().map(Embedding::scaled).unwrap_or_default())
     }
 }
 
@@ -97,6 +91,13 @@ pub struct Embedding {
 }
 
 impl Embedding {
+    /// The vector that it stands for.
+    #[must_use]
+    pub fn scaled(&self) -> Vec<f32> {
+        let values = self.values.iter();
+        values.map(|value| f32::from(*value) * self.scale).collect()
+    }
+
     /// The nearest embedding to the direction of `vector`, whose length does not matter. Components too small to
     /// be told from zero give the zero vector.
     ///

@@ -304,12 +304,7 @@ impl<'a> LazyView<'a> {
         limit: usize,
     ) -> Result<Vec<String>, WardenError> {
         let query = Query::new(looked_for(text));
-        let vector = encoded.of(text)?.map(|(_, embedding)| {
-            let values = embedding.values().iter();
-            values
-                .map(|value| f32::from(*value) * embedding.scale())
-                .collect()
-        });
+        let vector = encoded.of(text)?.map(|(_, embedding)| embedding.scaled());
         let search = Searching::with(self.warden, &query, vector);
         let now = self.warden.now();
         let (mut texts, mut seen) = (Vec::new(), HashSet::new());
