@@ -201,8 +201,16 @@ fn a_paraphrase_avoids_every_list_and_pattern_of_the_published_guard_which_finds
 fn a_paraphrase_has_hundreds_of_wordings_in_each_domain() {
     for domain in Domain::ALL {
         let writes = forge_about(*domain, Variant::Paraphrase, "P-1", 1, 300, 0);
-        let wordings: BTreeSet<&str> = writes.iter().map(|write| write.content.as_str()).collect();
-        assert_eq!(wordings.len(), 300, "{domain}");
+        assert_eq!(writes.len(), 300, "{domain}");
+        // A time of day makes no other wording, nor does how it is set.
+        let bare = |text: &str| -> String {
+            let text = text.replace(" at ", " ");
+            text.chars()
+                .filter(|c| !c.is_ascii_digit() && !matches!(c, ':' | '(' | ')' | ' '))
+                .collect()
+        };
+        let wordings: BTreeSet<String> = writes.iter().map(|write| bare(&write.content)).collect();
+        assert!(wordings.len() >= 200, "{domain}: {}", wordings.len());
     }
 }
 
