@@ -1,7 +1,9 @@
 //! Which of the records that fit are shown: the same words once, and no writer alone while others have a say.
 
 use crate::recall::Why;
-use memwarden_core::{FieldValue, Finding, OriginMode, Policy, PrincipalId, RecallRule, Record, tokens};
+use memwarden_core::{
+    Authority, FieldValue, Finding, OriginMode, Policy, PrincipalId, RecallRule, Record, tokens,
+};
 use std::collections::{BTreeMap, HashMap};
 
 /// Words that turn a sentence into its opposite: two texts that differ in one of them say different things.
@@ -18,15 +20,15 @@ pub(crate) struct Kept {
     pub(crate) score: f64,
     pub(crate) why: Why,
     words: Words,
-    /// Whether another record says the same and is shown.
-    dropped: bool,
 }
 
 /// The best k, in the order of retrieval.
 ///
 /// One principal gets at most its share of k ([`RecallRule`]) while records of others fit; what is left over
-/// fills the places that the others leave. A principal that has left over more than could be shown is looked for no
-/// further, so that a flood neither hides the others nor is read to its end.
+/// fills the places that the others leave. Its share makes room for its equals and betters only: a record of weaker
+/// authority does not take the place of one that fits better. Otherwise whoever has a credential of any kind would be heard
+/// in every recall. A principal that has left over more than could be shown is looked for no further, so that a flood
+/// neither hides the others nor is read to its end.
 ///
 /// The same words are shown once, whoever said them. Nearly the same words are shown once where one writer said
 /// both: another's record could otherwise be hidden by one that only looks like it. Under a policy without
@@ -37,7 +39,8 @@ pub(crate) struct Shelf {
     origin: OriginMode,
     rule: RecallRule,
     kept: Vec<Kept>,
-    over: Vec<Kept>,
+    /// Beyond their writer's share, best first; `None` where it found a place after all, or another record says the same.
+    over: Vec<Option<Kept>>,
     by_principal: HashMap<PrincipalId, usize>,
     over_by_principal: HashMap<PrincipalId, usize>,
     by_words: HashMap<Said, Place>,
@@ -93,21 +96,45 @@ impl Shelf {
         match place {
             Some(Place::Kept(at)) => prefer_stronger(self.kept.get_mut(at), kept),
             Some(Place::Over(at)) if !self.has_place(&kept.record.principal) => {
-                prefer_stronger(self.over.get_mut(at), kept);
+                prefer_stronger(self.over.get_mut(at).and_then(Option::as_mut), kept);
             }
-            // What one writer had no place left for keeps no other from its own.
-            Some(Place::Over(at)) => {
-                if let Some(over) = self.over.get_mut(at) {
-                    over.dropped = true;
-                }
-                self.keep(said, kept);
-            }
-            None if self.has_place(&kept.record.principal) => self.keep(said, kept),
-            None => {
+            None if !self.has_place(&kept.record.principal) => {
                 *self.over_by_principal.entry(kept.record.principal).or_default() += 1;
                 self.by_words.insert(said, Place::Over(self.over.len()));
-                self.over.push(kept);
+                self.over.push(Some(kept));
             }
+            _ => self.give_place(said, kept),
+        }
+    }
+
+    /// Gives `kept` a place, if those that are stronger and were left over before it leave one.
+    fn give_place(&mut self, said: Said, kept: Kept) {
+        self.restore_stronger(kept.record.effective);
+        match self.by_words.get(&said).copied() {
+            // Its words have just come back.
+            Some(Place::Kept(at)) => return prefer_stronger(self.kept.get_mut(at), kept),
+            _ if self.is_full() => return,
+            // What one writer had no place left for keeps no other from its own.
+            Some(Place::Over(at)) => {
+                self.over.get_mut(at).and_then(Option::take);
+            }
+            None => {}
+        }
+        self.keep(said, kept);
+    }
+
+    /// Puts back what was left over and is stronger than `weaker`, whose turn it is.
+    fn restore_stronger(&mut self, weaker: Authority) {
+        for at in 0..self.over.len() {
+            if self.is_full() {
+                return;
+            }
+            let over = self.over.get_mut(at);
+            let Some(stronger) = over.and_then(|over| over.take_if(|over| over.record.effective > weaker))
+            else {
+                continue;
+            };
+            self.keep(said(&stronger.record), stronger);
         }
     }
 
@@ -118,14 +145,16 @@ impl Shelf {
     /// Where a record of the same writer stands that says nearly the same of the same thing.
     fn near(&self, other: &Kept) -> Option<Place> {
         let says = |kept: &Kept| {
-            !kept.dropped
-                && kept.record.principal == other.record.principal
+            kept.record.principal == other.record.principal
                 && kept.words.are_near(&other.words, self.rule.near_duplicates)
                 && kept.record.entry.subject == other.record.entry.subject
                 && kept.record.entry.fields == other.record.entry.fields
         };
         let kept = self.kept.iter().position(says).map(Place::Kept);
-        kept.or_else(|| self.over.iter().position(says).map(Place::Over))
+        kept.or_else(|| {
+            let over = self.over.iter().position(|over| over.as_ref().is_some_and(says));
+            over.map(Place::Over)
+        })
     }
 
     fn keep(&mut self, said: Said, kept: Kept) {
@@ -137,8 +166,7 @@ impl Shelf {
     /// What is shown, best first, and how many records said the same.
     pub(crate) fn take(mut self) -> (Vec<Kept>, u64) {
         let places = self.k.saturating_sub(self.kept.len());
-        let over = self.over.into_iter().filter(|over| !over.dropped);
-        self.kept.extend(over.take(places));
+        self.kept.extend(self.over.into_iter().flatten().take(places));
         self.kept.truncate(self.k);
         self.kept.sort_by(|a, b| b.score.total_cmp(&a.score));
         (self.kept, self.collapsed)
@@ -157,7 +185,6 @@ impl Waiting {
             score,
             why,
             words: Words::default(),
-            dropped: false,
         });
     }
 

@@ -117,6 +117,43 @@ fn a_flood_by_one_writer_gets_half_of_the_places_however_large_it_is() {
 }
 
 #[test]
+fn a_share_makes_room_for_equals_and_betters_and_for_nothing_weaker() {
+    let play = Play::new();
+    for n in 0..9 {
+        play.remembers(
+            &play.agent,
+            &format!("where is ACME paid: note {n}, kept since year {n}"),
+        );
+    }
+    let weak = play.poison("ACME pays dividends to somebody, and its rivers are long and its hills are high");
+    // What fits better than all keeps the place that it has by itself, however weak it is.
+    let best = play.poison("where is ACME paid");
+    let served = recalled(&play.agent, 6);
+    assert_eq!(served.hits.len(), 6);
+    assert!(
+        contains(&served, best) && !contains(&served, weak),
+        "{}",
+        served.block
+    );
+    let captured = captured(&play);
+    let equal = play
+        .remembers(&captured, "ACME is in a town whose rivers are long")
+        .id;
+    let user = play
+        .remembers(&play.user, "ACME is in a town whose hills are high")
+        .id;
+    let served = recalled(&play.agent, 6);
+    assert!(
+        contains(&served, equal) && contains(&served, user),
+        "{}",
+        served.block
+    );
+    assert!(!contains(&served, weak), "{}", served.block);
+    // Nobody's records are left: then it is heard.
+    assert!(contains(&recalled(&play.agent, 20), weak));
+}
+
+#[test]
 fn copies_of_a_stronger_record_are_shown_as_that_record() {
     let play = Play::new();
     let captured = captured(&play);
