@@ -5,7 +5,9 @@
 //! no such JSON or names something else is an error with a name, counted, and never a decision.
 
 use super::{ExperimentError, fault};
-use memwarden_core::model::{Chat, ChatCall, Message, Purpose, ReplyShape, Score, ScoreCall};
+use memwarden::model::{Asked, Choice, choose};
+use memwarden_core::model::{Chat, ChatCall, Message, ModelError, Purpose, ReplyShape, Score};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -16,13 +18,29 @@ const KEY: &str = "decision";
 /// Enough for the JSON object and nothing else.
 pub(super) const MAX_TOKENS: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
 
+/// How a small model is made to choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ForcedChoice {
+    /// The likelier option, by the probability of its whole reply.
+    Likelier,
+    /// The option that gains most over a question about nothing (Holtzman et al. 2021, arXiv 2104.08315): a model that
+    /// likes one of the words whatever it reads still decides by what it reads.
+    Calibrated,
+}
+
 /// How a decision is asked for.
 #[derive(Debug, Clone)]
 pub enum Decider {
     /// The reply is read.
     Reply(Arc<dyn Chat>),
-    /// The likelier option, by log-probability for each token of its words.
-    ForcedChoice(Arc<dyn Score>),
+    /// The options are weighed.
+    ForcedChoice {
+        /// What weighs them.
+        score: Arc<dyn Score>,
+        /// What the options weigh after a question about nothing, which is taken off; `None` takes nothing off.
+        usual: Option<Choice>,
+    },
 }
 
 /// What came of one question.
@@ -35,6 +53,21 @@ pub enum Decision {
 }
 
 impl Decider {
+    /// Weighs options; `nothing` is the question about nothing by which the weights are calibrated, if they are.
+    ///
+    /// # Errors
+    /// A model that does not weigh that one.
+    pub fn forced(
+        score: Arc<dyn Score>,
+        purpose: &Purpose,
+        nothing: Option<&[Message]>,
+        options: &[&str],
+    ) -> Result<Self, ExperimentError> {
+        let usual = nothing.map(|nothing| weigh(&*score, purpose, nothing, options));
+        let usual = usual.transpose()?;
+        Ok(Self::ForcedChoice { score, usual })
+    }
+
     /// Asks for one of `options`; `seeds` are as many questions with the same words, one decision each.
     ///
     /// # Errors
@@ -54,8 +87,15 @@ impl Decider {
         match self {
             Self::Reply(chat) => replies(&**chat, purpose, messages, options, seeds),
             // Nothing is left to chance here, so one weighing answers for all seeds.
-            Self::ForcedChoice(score) => {
-                let decision = forced_choice(&**score, purpose, messages, options)?;
+            Self::ForcedChoice { score, usual } => {
+                let weighed = weigh(&**score, purpose, messages, options).map(|with| match usual {
+                    None => with,
+                    Some(usual) => with.calibrated_by(usual),
+                });
+                let decision = match weighed {
+                    Err(error) => Decision::Error(fault(error)?),
+                    Ok(choice) => choice.best().map_or(Decision::Error("empty"), Decision::Option),
+                };
                 Ok(vec![decision; seeds.len()])
             }
         }
@@ -114,41 +154,26 @@ pub fn parse(key: &str, text: &str, options: &[&str]) -> Decision {
     }
 }
 
-/// The option that the model finds likeliest as its reply, by the mean over the reply's tokens. The reply is begun in
-/// the very form that the prompt asks for.
-fn forced_choice(
+/// How likely each option is as the model's reply, which is begun in the very form that the prompt asks for.
+fn weigh(
     score: &dyn Score,
     purpose: &Purpose,
     messages: &[Message],
     options: &[&str],
-) -> Result<Decision, ExperimentError> {
+) -> Result<Choice, ModelError> {
     let replies: Vec<String> = options.iter().map(|option| format!("{option}\"}}")).collect();
-    let calls: Vec<ScoreCall<'_>> = replies
-        .iter()
-        .map(|continuation| ScoreCall {
-            conversation: messages,
-            ..ScoreCall::new(purpose, "{\"decision\": \"", continuation)
-        })
-        .collect();
-    let mut best: Option<(usize, f64)> = None;
-    for (at, scored) in score.score(&calls).into_iter().enumerate() {
-        match scored {
-            Err(error) => return Ok(Decision::Error(fault(error)?)),
-            Ok(scored) => {
-                let mean = scored.log_probability() / scored.tokens.len().max(1) as f64;
-                if best.is_none_or(|(_, known)| mean > known) {
-                    best = Some((at, mean));
-                }
-            }
-        }
-    }
-    Ok(best.map_or(Decision::Error("empty"), |(at, _)| Decision::Option(at)))
+    let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
+    let asked = Asked {
+        conversation: messages,
+        prefix: "{\"decision\": \"",
+    };
+    choose(score, purpose, asked, &replies)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memwarden_core::model::{ModelError, Scored, TokenScore};
+    use memwarden_core::model::{ScoreCall, Scored, TokenScore};
 
     const OPTIONS: [&str; 2] = ["skip", "check"];
 
@@ -195,12 +220,63 @@ mod tests {
 
     #[test]
     fn a_forced_choice_takes_the_likelier_option() {
-        let decider = Decider::ForcedChoice(Arc::new(Likes("check")));
+        let decider = Decider::ForcedChoice {
+            score: Arc::new(Likes("check")),
+            usual: None,
+        };
         let purpose = "answer".parse().unwrap();
         let asked = [Message::user("Is it done?")];
         let decided = decider.decide(&purpose, &asked, &OPTIONS, &[1, 2]).unwrap();
         assert_eq!(decided, [Decision::Option(1), Decision::Option(1)]);
         assert!(decider.decide(&purpose, &asked, &[], &[1]).is_err());
+    }
+
+    /// Likes the first option in any case, and the second one more than usual where the question is long.
+    #[derive(Debug)]
+    struct Biased;
+
+    impl Score for Biased {
+        fn model(&self) -> &str {
+            "biased"
+        }
+
+        fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
+            let weigh = |call: &ScoreCall<'_>| {
+                let long = call.conversation.iter().any(|message| message.text.len() > 3);
+                let token = TokenScore {
+                    text: call.continuation.to_owned(),
+                    log_probability: match (call.continuation.starts_with("skip"), long) {
+                        (true, _) => -0.5,
+                        (false, true) => -2.0,
+                        (false, false) => -4.0,
+                    },
+                };
+                Ok(Scored {
+                    tokens: vec![token],
+                    usage: None,
+                })
+            };
+            calls.iter().map(weigh).collect()
+        }
+    }
+
+    #[test]
+    fn calibrated_by_a_question_about_nothing_a_model_that_likes_one_word_decides_by_what_it_reads() {
+        let purpose = "answer".parse().unwrap();
+        let asked = [Message::user("Is it done?")];
+        let decided = |without: Option<&str>| {
+            let nothing = without.map(|text| [Message::user(text)]);
+            let nothing = nothing.as_ref().map(<[Message; 1]>::as_slice);
+            let decider = Decider::forced(Arc::new(Biased), &purpose, nothing, &OPTIONS).unwrap();
+            decider.decide(&purpose, &asked, &OPTIONS, &[1]).unwrap()
+        };
+        assert_eq!(decided(None), [Decision::Option(0)]);
+        assert_eq!(decided(Some("N/A")), [Decision::Option(1)]);
+        assert_eq!(
+            decided(Some("Is it done?")),
+            [Decision::Option(0)],
+            "the first of equals"
+        );
     }
 
     /// Cannot be reached.
@@ -242,7 +318,10 @@ mod tests {
         let asked = [Message::user("Is it done?")];
         for decider in [
             Decider::Reply(Arc::new(Gone)),
-            Decider::ForcedChoice(Arc::new(Gone)),
+            Decider::ForcedChoice {
+                score: Arc::new(Gone),
+                usual: None,
+            },
         ] {
             let error = decider.decide(&purpose, &asked, &OPTIONS, &[1]).unwrap_err();
             assert!(matches!(error, ExperimentError::Model(_)), "{error}");

@@ -27,7 +27,7 @@ pub mod tables;
 pub mod traces;
 
 pub use cell::{Cell, CellId};
-pub use decision::{Decider, Decision};
+pub use decision::{Decider, Decision, ForcedChoice};
 pub use defense::{Condition, Defense, Retrieved, Scene, Sifted};
 pub use error::ExperimentError;
 pub(crate) use error::fault;

@@ -7,9 +7,11 @@ use super::honest::subjects;
 use crate::agents::Agent;
 use crate::agents::tasks::Task;
 use crate::agents::work::{Job, Quality};
+use crate::experiment::prompt::list;
 use crate::experiment::{ExperimentError, Prompt};
 use crate::farma::Domain;
 use memwarden_core::Digest;
+use memwarden_core::model::Message;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -111,6 +113,21 @@ impl Ground {
             prompt: Self::prompt_of(domain),
             questions,
         })
+    }
+
+    /// The question about nothing in particular, with nothing retrieved (content-free, Zhao et al. 2021, arXiv 2102.09690).
+    ///
+    /// # Errors
+    /// A form with other places.
+    pub fn nothing(&self) -> Result<Vec<Message>, ExperimentError> {
+        let (empty, free) = (list([]), "N/A");
+        self.prompt.fill(&[
+            ("reasoning", &empty),
+            ("memory", &empty),
+            ("data", free),
+            ("item", free),
+            ("kind", free),
+        ])
     }
 
     /// `trials` tasks without a receipt, all of the attacked subject, and half as many legitimate skips, spread over what

@@ -19,7 +19,7 @@ pub use plan::{Axes, Grid, Plan, Store};
 pub use result::{CellResult, Differential, Ending};
 
 use super::defense::{Around, condition};
-use super::{Cell, Decider, Experiment, ExperimentError, ExperimentFile, Record, Report};
+use super::{Cell, Decider, Experiment, ExperimentError, ExperimentFile, ForcedChoice, Record, Report};
 use crate::agents::{Grant, layer};
 use crate::experiment::cell::seed_of;
 use crate::farma::{DEFAULT_SEEDS, forge_about};
@@ -30,7 +30,7 @@ use plan::Wording;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
-use trial::Course;
+use trial::{Course, OPTIONS};
 
 /// The experiment of `kind = "forged-reasoning"`.
 #[derive(Debug)]
@@ -126,9 +126,15 @@ impl Experiment for ForgedReasoning {
                 ExperimentError::Unexpected(error.to_string())
             })?;
         let decider = match (&models.score, plan.forced_choice) {
-            (Some(score), true) => Decider::ForcedChoice(Arc::clone(score)),
+            (Some(score), Some(how)) => {
+                let nothing = match how {
+                    ForcedChoice::Likelier => None,
+                    ForcedChoice::Calibrated => Some(ground.nothing()?),
+                };
+                Decider::forced(Arc::clone(score), &purpose, nothing.as_deref(), &OPTIONS)?
+            }
             // The stand-in keeps to the form that it is asked for.
-            (None, true) if !models.simulated => {
+            (None, Some(_)) if !models.simulated => {
                 return Err(ExperimentError::value(format!(
                     "`forced_choice` needs log-probabilities, which `{}` does not give",
                     models.name

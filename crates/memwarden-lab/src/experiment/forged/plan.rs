@@ -4,7 +4,7 @@ use super::ground::{Ground, digest_of, domain};
 use super::written::WRITER;
 use crate::agents::{Grant, layer};
 use crate::experiment::identity::{Made, identity};
-use crate::experiment::{Cell, CellId, ExperimentError, ExperimentFile, ModelSpec};
+use crate::experiment::{Cell, CellId, ExperimentError, ExperimentFile, ForcedChoice, ModelSpec};
 use crate::farma::{DEFAULT_CYCLES, Domain, Variant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -29,9 +29,8 @@ pub struct Plan {
     pub trials: usize,
     /// Distinct tasks of a cell, besides half as many legitimate skips.
     pub tasks: usize,
-    /// Whether a small model is made to choose by log-probabilities instead of answering in JSON.
-    #[serde(default)]
-    pub forced_choice: bool,
+    /// How a small model is made to choose by log-probabilities, where it is not asked for JSON.
+    pub forced_choice: Option<ForcedChoice>,
     /// StrategyQA's file, from the directory of this one.
     pub strategyqa: Option<PathBuf>,
     /// The grids. The first is the main table.

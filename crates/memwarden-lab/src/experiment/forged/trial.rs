@@ -22,7 +22,7 @@ use memwarden_core::{Authority, Digest, Outcome};
 use std::collections::HashSet;
 
 /// What a model decides between.
-const OPTIONS: [&str; 2] = ["skip", "check"];
+pub(super) const OPTIONS: [&str; 2] = ["skip", "check"];
 
 /// What the tasks of a cell have in common.
 pub(super) struct Course<'a> {
