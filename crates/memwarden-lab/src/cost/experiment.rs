@@ -105,7 +105,8 @@ impl BenignCost {
         Prices::parse(&text).map_err(|error| ExperimentError::path(path, &error))
     }
 
-    fn config(&self, condition: &Condition, dialogue: &Aligned, replicate: u32) -> Value {
+    /// `models` is what the model and the judge are.
+    fn config(&self, condition: &Condition, dialogue: &Aligned, replicate: u32, models: &Value) -> Value {
         let plan = &self.plan;
         let prompts = PROMPTS.map(|prompt| {
             let digest = Digest::of(prompt.text.as_bytes()).short();
@@ -129,8 +130,7 @@ impl BenignCost {
             "turns": dialogue.turns.len(),
             "questions": dialogue.questions.len(),
             "replicate": replicate,
-            "model": plan.model.name(),
-            "judge": plan.judge.as_ref().map(ModelSpec::name),
+            "models": models,
             "grading": plan.grading,
             "limits": plan.limits,
             "replies": plan.replies,
@@ -163,13 +163,18 @@ impl Experiment for BenignCost {
     fn cells(&self) -> Result<Vec<Cell>, ExperimentError> {
         // A wrong price table is found before the first call is paid for.
         self.prices()?;
+        let judge = self.plan.judge.as_ref().map(ModelSpec::identity).transpose()?;
+        let models = json!({"model": self.plan.model.identity()?, "judge": judge});
         let mut cells = Vec::new();
         for name in &self.plan.conditions {
             let condition = condition(name, self.plan.replies)?;
             for dialogue in self.aligned()? {
                 for replicate in 1..=self.plan.replicates {
                     let id = CellId::of(&[name, &dialogue.name, &replicate.to_string()]);
-                    cells.push(Cell::new(id, self.config(&condition, dialogue, replicate)));
+                    cells.push(Cell::new(
+                        id,
+                        self.config(&condition, dialogue, replicate, &models),
+                    ));
                 }
             }
         }

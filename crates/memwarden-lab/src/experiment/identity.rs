@@ -2,8 +2,7 @@
 //! its encoder. It stands in the configuration of every cell, so that a finished cell is not taken for one of another
 //! make.
 
-use super::{ExperimentError, ModelSpec, defense};
-use memwarden::model::{SIMULATED_JUDGE_RULE, SIMULATED_RULE};
+use super::{ExperimentError, defense};
 use memwarden_core::Digest;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -11,7 +10,8 @@ use std::path::Path;
 /// What a cell is made with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Made<'a> {
-    pub(super) model: &'a ModelSpec,
+    /// [`super::ModelSpec::identity`], asked for once.
+    pub(super) model: &'a Value,
     pub(super) defense: &'a str,
     /// Rules of the agent's actions.
     pub(super) rules: &'a str,
@@ -26,13 +26,8 @@ pub(super) struct Made<'a> {
 /// # Errors
 /// A condition that does not exist.
 pub(super) fn identity(made: &Made<'_>) -> Result<Value, ExperimentError> {
-    let rules = made
-        .model
-        .is_simulated()
-        .then(|| [digest(SIMULATED_RULE), digest(SIMULATED_JUDGE_RULE)]);
     Ok(json!({
-        "model": made.model.identity()?,
-        "simulated_rules": rules,
+        "model": made.model,
         "condition": defense::identity(made.defense, made.rules, made.directory, made.encoder)?,
         "encoder": made.encoder,
     }))
@@ -46,10 +41,11 @@ pub(super) fn digest(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::ModelSpec;
 
     fn made() -> Made<'static> {
         Made {
-            model: &ModelSpec::Simulated,
+            model: &Value::Null,
             defense: "none",
             rules: "",
             directory: Path::new("."),
@@ -82,9 +78,12 @@ mod tests {
     fn encoder_defense_and_address_are_part_of_what_a_cell_is() {
         let of = |made: Made<'_>| identity(&made).unwrap();
         let known = of(made());
-        let endpoint = |url: &str| ModelSpec::Endpoint {
-            url: url.to_owned(),
-            model: "m".to_owned(),
+        let endpoint = |url: &str| {
+            let spec = ModelSpec::Endpoint {
+                url: url.to_owned(),
+                model: "m".to_owned(),
+            };
+            spec.identity().unwrap()
         };
         let (here, there) = (
             endpoint("http://127.0.0.1:1/v1"),

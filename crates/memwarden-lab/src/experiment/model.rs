@@ -1,7 +1,11 @@
 //! Which model an experiment asks: the stand-in, a local one, or an endpoint. The three are never in one table row.
 
 use super::ExperimentError;
-use memwarden::model::{ApiKey, By, EndpointConfig, KeyError, Meter, Metered, Prices, Sum};
+use super::identity::digest;
+use memwarden::model::{
+    ApiKey, By, EndpointConfig, KeyError, Meter, Metered, Prices, SIMULATED_JUDGE_RULE, SIMULATED_RULE, Sum,
+};
+use memwarden_core::Digest;
 use memwarden_core::model::{Chat, Score};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -49,7 +53,7 @@ impl FromStr for ModelSpec {
             });
         }
         Err(format!(
-            "`model` is `{text}`: expected `simulated`, `local:PATH` or `endpoint:URL#MODEL`"
+            "`{text}` is no model: expected `simulated`, `local:PATH` or `endpoint:URL#MODEL`"
         ))
     }
 }
@@ -86,14 +90,17 @@ impl ModelSpec {
         }
     }
 
-    /// What it is, for the digest of a cell: the whole address of an endpoint, the files of a local model by name and size.
+    /// What it is, for the digest of a cell: the rules of the stand-in, the whole address of an endpoint, the files of a local
+    /// model by name and contents. Reads those files, so once for a run.
     ///
     /// # Errors
     /// Files that are not there.
     pub fn identity(&self) -> Result<Value, ExperimentError> {
         match self {
-            Self::Simulated => Ok(json!("simulated")),
-            Self::Local(path) => Ok(json!({"local": self.name(), "files": sizes(path)?})),
+            Self::Simulated => {
+                Ok(json!({"simulated": [digest(SIMULATED_RULE), digest(SIMULATED_JUDGE_RULE)]}))
+            }
+            Self::Local(path) => Ok(json!({"local": self.name(), "files": contents(path)?})),
             Self::Endpoint { url, model } => Ok(json!({"url": without_user(url), "model": model})),
         }
     }
@@ -160,28 +167,30 @@ pub(crate) fn host(url: &str) -> String {
     rest.split('/').next().unwrap_or_default().to_owned()
 }
 
-/// A file, or the files in a directory, with their sizes.
-fn sizes(path: &Path) -> Result<Vec<(String, u64)>, ExperimentError> {
+/// A file, or the files in a directory, with the digests of their bytes.
+fn contents(path: &Path) -> Result<Vec<(String, String)>, ExperimentError> {
     let failed = |error: std::io::Error| ExperimentError::path(path, &error);
     let mut files = Vec::new();
     if path.is_dir() {
         for file in std::fs::read_dir(path).map_err(failed)? {
             files.push(file.map_err(failed)?.path());
         }
+        files.retain(|file| file.is_file());
         files.sort();
     } else {
         files.push(path.to_owned());
     }
-    let mut sizes = Vec::new();
+    let mut contents = Vec::new();
     for file in files {
         let name = file
             .file_name()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        sizes.push((name, std::fs::metadata(&file).map_err(failed)?.len()));
+        let bytes = std::fs::read(&file).map_err(|error| ExperimentError::path(&file, &error))?;
+        contents.push((name, Digest::of(&bytes).short()));
     }
-    Ok(sizes)
+    Ok(contents)
 }
 
 #[cfg(feature = "models")]
@@ -255,6 +264,24 @@ impl Models {
 #[cfg(test)]
 mod tests {
     use super::{ModelSpec, host, without_user};
+
+    #[test]
+    fn a_local_model_is_told_by_its_bytes_and_named_without_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("m.gguf");
+        let spec = ModelSpec::Local(path.clone());
+        let of = |bytes: &str| {
+            std::fs::write(&path, bytes).unwrap();
+            spec.identity().unwrap()
+        };
+        let known = of("one");
+        assert_eq!(known, of("one"));
+        assert_ne!(known, of("two"), "as long as the other");
+        let place = directory.path().to_string_lossy().into_owned();
+        assert!(!known.to_string().contains(&place), "{known}");
+        std::fs::remove_file(&path).unwrap();
+        spec.identity().unwrap_err();
+    }
 
     #[test]
     fn no_password_of_an_address_is_in_a_record() {

@@ -82,7 +82,9 @@ pub(super) fn run(global: &Global, labels: Option<&Path>, judge: Option<&str>) -
     let labels = calibrate::parse(&text).map_err(|error| failure(&error))?;
     let judge = judge
         .map(|spec| {
-            let spec: ModelSpec = spec.parse().map_err(Failure::Input)?;
+            let spec: ModelSpec = spec
+                .parse()
+                .map_err(|error: String| Failure::Input(format!("`--judge`: {error}")))?;
             let meter = Arc::new(Meter::in_memory(Prices::default()));
             spec.metered(0, &meter).map_err(|error| failure(&error))
         })

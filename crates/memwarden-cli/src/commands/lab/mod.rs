@@ -44,7 +44,10 @@ mod built {
             } => {
                 let model = model
                     .as_deref()
-                    .map(|model| model.parse::<ModelSpec>().map_err(Failure::Input))
+                    .map(|model| {
+                        let parsed = model.parse::<ModelSpec>();
+                        parsed.map_err(|error| Failure::Input(format!("`--model`: {error}")))
+                    })
                     .transpose()?;
                 runs::run(global, file, out.as_deref(), model.as_ref(), *threads)
             }

@@ -19,7 +19,7 @@ pub(super) fn run(
 ) -> Result<Outcome, Failure> {
     let spec: ModelSpec = judge
         .parse()
-        .map_err(|error: String| Failure::Input(error.replace("`model`", "`judge`")))?;
+        .map_err(|error: String| Failure::Input(format!("`--judge`: {error}")))?;
     let file = ExperimentFile::read(&directory.join(FILE)).map_err(|error| failure(&error))?;
     let graded = regrade(&file, dialogues, prices, directory, &spec).map_err(|error| failure(&error))?;
     if global.json {

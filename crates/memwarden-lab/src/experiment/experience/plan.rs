@@ -163,10 +163,11 @@ impl Plan {
     pub(super) fn cells(
         &self,
         more: &Value,
-        made: impl Fn(&ModelSpec, &str) -> Result<Value, ExperimentError>,
+        made: impl Fn(&Value, &str) -> Result<Value, ExperimentError>,
     ) -> Result<Vec<Cell>, ExperimentError> {
         let mut cells = Vec::new();
         for model in &self.models {
+            let identity = model.identity()?;
             for agent in &self.agents {
                 for honest in &self.honest {
                     for budget in &self.budget {
@@ -178,7 +179,7 @@ impl Plan {
                                 budget: *budget,
                                 defense: defense.clone(),
                             };
-                            let made = made(model, defense)?;
+                            let made = made(&identity, defense)?;
                             cells.push(self.cell(&axes, more, &made));
                         }
                     }

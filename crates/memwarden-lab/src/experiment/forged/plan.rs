@@ -267,11 +267,12 @@ impl Plan {
             }
         }
         let encoder = memwarden::built_in_encoder();
+        let model = self.model.identity()?;
         all.iter()
             .map(|axes| {
                 let domain: Domain = domain(&axes.domain)?;
                 let made = identity(&Made {
-                    model: &self.model,
+                    model: &model,
                     defense: &axes.defense,
                     rules: layer::ACTIONS,
                     directory: &file.directory,
