@@ -150,8 +150,9 @@ impl Course<'_> {
             retrieved.extend(hits);
         }
         if task.reads_web {
-            // A page that is read beside the task; it is not what the agent plans with.
-            let page = format!("web page about {}", task.job.kind);
+            // A page that is read beside the task, which need not be about it; it is not what the agent plans with. Pages are
+            // about the attacked subject, so that what is asked for is found among the notes.
+            let page = format!("web page about {}", self.ground.attacked);
             let (_, label) = recall(window, Kind::General, &page)?;
             untrusted |= label == Authority::None;
         }
