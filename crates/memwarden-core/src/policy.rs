@@ -46,7 +46,7 @@ impl Default for Quota {
 /// How a recall shares its places, in hundredths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecallRule {
-    /// Share of the k places that one principal may take while records of others fit, 1 to 100.
+    /// Share of the k places that one principal may take while records of others fit that are as strong, 1 to 100.
     pub max_share_per_principal: u32,
     /// From which share of common words (Jaccard index of the sets of words) two records of one writer are
     /// shown as one, 1 to 100; at 100 only the same words are.
@@ -56,7 +56,7 @@ pub struct RecallRule {
 }
 
 impl Default for RecallRule {
-    /// Half of the places, so that one writer never speaks alone where another has a say; nine tenths of the
+    /// Half of the places, so that one writer never speaks alone where another of its authority has a say; nine tenths of the
     /// words, so that in a sentence of fewer than ten words any other word makes another sentence; four fifths
     /// of its score for what nobody vouches for, which costs it a place or two among its equals.
     fn default() -> Self {

@@ -1,9 +1,7 @@
-//! Which of the records that fit are shown: the same words once, and no writer alone while others have a say.
+//! Which of the records that fit are shown: the same words once, and no writer alone while its equals have a say.
 
 use crate::recall::Why;
-use memwarden_core::{
-    Authority, FieldValue, Finding, OriginMode, Policy, PrincipalId, RecallRule, Record, tokens,
-};
+use memwarden_core::{FieldValue, Finding, OriginMode, Policy, PrincipalId, RecallRule, Record, tokens};
 use std::collections::{BTreeMap, HashMap};
 
 /// Words that turn a sentence into its opposite: two texts that differ in one of them say different things.
@@ -26,8 +24,8 @@ pub(crate) struct Kept {
 ///
 /// One principal gets at most its share of k ([`RecallRule`]) while records of others fit; what is left over
 /// fills the places that the others leave. Its share makes room for its equals and betters only: a record of weaker
-/// authority does not take the place of one that fits better. Otherwise whoever has a credential of any kind would be heard
-/// in every recall. A principal that has left over more than could be shown is looked for no further, so that a flood
+/// authority than one that was left over before it is left over too. Otherwise whoever has a credential of any kind would be
+/// heard in every recall. A principal that has left over more than could be shown is looked for no further, so that a flood
 /// neither hides the others nor is read to its end.
 ///
 /// The same words are shown once, whoever said them. Nearly the same words are shown once where one writer said
@@ -39,7 +37,7 @@ pub(crate) struct Shelf {
     origin: OriginMode,
     rule: RecallRule,
     kept: Vec<Kept>,
-    /// Beyond their writer's share, best first; `None` where it found a place after all, or another record says the same.
+    /// Beyond their writer's share or weaker than what is, best first; `None` where another record says the same and is kept.
     over: Vec<Option<Kept>>,
     by_principal: HashMap<PrincipalId, usize>,
     over_by_principal: HashMap<PrincipalId, usize>,
@@ -93,49 +91,54 @@ impl Shelf {
         kept.words = Words::of(&said.0);
         let place = self.by_words.get(&said).copied().or_else(|| self.near(&kept));
         self.collapsed += u64::from(place.is_some());
+        let may_stay = self.has_place(&kept.record.principal) && !self.is_beside_stronger(&kept);
         match place {
-            Some(Place::Kept(at)) => prefer_stronger(self.kept.get_mut(at), kept),
-            Some(Place::Over(at)) if !self.has_place(&kept.record.principal) => {
-                prefer_stronger(self.over.get_mut(at).and_then(Option::as_mut), kept);
+            Some(Place::Over(at)) if may_stay => {
+                // What one writer had no place left for keeps no other from its own.
+                if let Some(over) = self.over.get_mut(at).and_then(Option::take) {
+                    self.by_words.remove(&self::said(&over.record));
+                }
+                self.keep(said, kept);
             }
-            None if !self.has_place(&kept.record.principal) => {
+            Some(place) => self.prefer_stronger(place, said, kept),
+            None if may_stay => self.keep(said, kept),
+            None => {
                 *self.over_by_principal.entry(kept.record.principal).or_default() += 1;
                 self.by_words.insert(said, Place::Over(self.over.len()));
                 self.over.push(Some(kept));
             }
-            _ => self.give_place(said, kept),
         }
     }
 
-    /// Gives `kept` a place, if those that are stronger and were left over before it leave one.
-    fn give_place(&mut self, said: Said, kept: Kept) {
-        self.restore_stronger(kept.record.effective);
-        match self.by_words.get(&said).copied() {
-            // Its words have just come back.
-            Some(Place::Kept(at)) => return prefer_stronger(self.kept.get_mut(at), kept),
-            _ if self.is_full() => return,
-            // What one writer had no place left for keeps no other from its own.
-            Some(Place::Over(at)) => {
-                self.over.get_mut(at).and_then(Option::take);
-            }
-            None => {}
-        }
-        self.keep(said, kept);
+    /// Whether what was left over before it is stronger: a share makes room for equals and betters.
+    fn is_beside_stronger(&self, kept: &Kept) -> bool {
+        let over = self.over.iter().flatten();
+        over.map(|over| over.record.effective)
+            .any(|effective| effective > kept.record.effective)
     }
 
-    /// Puts back what was left over and is stronger than `weaker`, whose turn it is.
-    fn restore_stronger(&mut self, weaker: Authority) {
-        for at in 0..self.over.len() {
-            if self.is_full() {
-                return;
-            }
-            let over = self.over.get_mut(at);
-            let Some(stronger) = over.and_then(|over| over.take_if(|over| over.record.effective > weaker))
-            else {
-                continue;
-            };
-            self.keep(said(&stronger.record), stronger);
+    /// Of the same words, the strongest record is shown, with its own score: a weaker one never hides it.
+    fn prefer_stronger(&mut self, place: Place, said: Said, other: Kept) {
+        let shown = match place {
+            Place::Kept(at) => self.kept.get_mut(at),
+            Place::Over(at) => self.over.get_mut(at).and_then(Option::as_mut),
+        };
+        let Some(shown) = shown.filter(|shown| shown.record.effective < other.record.effective) else {
+            return;
+        };
+        let (was, is) = (shown.record.principal, other.record.principal);
+        // Where both say only nearly the same, it is the other's words that are shown now.
+        self.by_words.remove(&self::said(&shown.record));
+        self.by_words.insert(said, place);
+        *shown = other;
+        let by = match place {
+            Place::Kept(_) => &mut self.by_principal,
+            Place::Over(_) => &mut self.over_by_principal,
+        };
+        if let Some(count) = by.get_mut(&was) {
+            *count = count.saturating_sub(1);
         }
+        *by.entry(is).or_default() += 1;
     }
 
     fn has_place(&self, principal: &PrincipalId) -> bool {
@@ -198,14 +201,6 @@ impl Waiting {
             }
             shelf.put(kept);
         }
-    }
-}
-
-/// Of the same words, the strongest record is shown: a weaker one never hides it.
-fn prefer_stronger(shown: Option<&mut Kept>, other: Kept) {
-    if let Some(shown) = shown.filter(|shown| shown.record.effective < other.record.effective) {
-        shown.record = other.record;
-        shown.findings = other.findings;
     }
 }
 

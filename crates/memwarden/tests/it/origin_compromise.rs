@@ -149,6 +149,22 @@ fn a_share_makes_room_for_equals_and_betters_and_for_nothing_weaker() {
         served.block
     );
     assert!(!contains(&served, weak), "{}", served.block);
+    // What is weak opens no door for the flood: those that fit less well than it are still looked for.
+    let between = play.poison("where somebody is paid, ACME or not");
+    let score = |recall: &Recall, record| {
+        let hit = recall.hits.iter().find(|hit| hit.record.id == record);
+        hit.unwrap().score
+    };
+    let whole = recalled(&play.agent, 20);
+    assert!(score(&whole, between) > score(&whole, equal) && score(&whole, between) > score(&whole, user));
+    for (k, others) in [(4, 1), (5, 1), (6, 2)] {
+        let served = recalled(&play.agent, k);
+        let found = [equal, user]
+            .into_iter()
+            .filter(|other| contains(&served, *other));
+        assert_eq!(found.count(), others, "{k}: {}", served.block);
+        assert!(!contains(&served, between), "{k}: {}", served.block);
+    }
     // Nobody's records are left: then it is heard.
     assert!(contains(&recalled(&play.agent, 20), weak));
 }
