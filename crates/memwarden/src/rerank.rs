@@ -5,7 +5,9 @@
 
 use crate::recall::Sought;
 use crate::shelf::Kept;
+use crate::writer::MAX_BATCH;
 use crate::{Handle, WardenError, draft};
+use memwarden_core::log::Refusal;
 use memwarden_core::{Finding, RecordId, StageName, StatusChange, Verdict};
 use memwarden_guard::{Phase, Ran, Stage, backfills};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -82,21 +84,25 @@ impl Handle {
         let is_late = |error: &WardenError| {
             matches!(
                 error,
-                WardenError::Refused(_) | WardenError::NotFound { .. } | WardenError::Purged { .. }
+                WardenError::Refused(Refusal::WrongStatus { .. } | Refusal::NoSuchRecord { .. })
+                    | WardenError::NotFound { .. }
+                    | WardenError::Purged { .. }
             )
         };
-        if records.is_empty() {
-            return Ok(());
-        }
-        match commit(records) {
-            // Another recall was quicker with one of them, or its writer withdrew it: the others one by one.
-            Err(error) if is_late(&error) => {}
-            committed => return committed,
-        }
-        for record in records {
-            match commit(std::slice::from_ref(record)) {
+        for records in records.chunks(MAX_BATCH) {
+            match commit(records) {
+                // Another recall was quicker with one of them, or its writer withdrew it: the others one by one.
                 Err(error) if is_late(&error) => {}
-                committed => committed?,
+                committed => {
+                    committed?;
+                    continue;
+                }
+            }
+            for record in records {
+                match commit(std::slice::from_ref(record)) {
+                    Err(error) if is_late(&error) => {}
+                    committed => committed?,
+                }
             }
         }
         Ok(())
