@@ -65,7 +65,8 @@ resumed = METER.exists()
 serving, behind = start("serve-model", MODEL, "--listen", "127.0.0.1:0")
 # A cell is told by its model's address: a run that goes on needs the port it had.
 file = OUT / "plan.toml"
-port = re.search(r"127\.0\.0\.1:(\d+)", file.read_text(encoding="utf-8"))[1] if file.exists() else "0"
+had = re.search(r"127\.0\.0\.1:(\d+)", file.read_text(encoding="utf-8")) if file.exists() else None
+port = had[1] if had else "0"
 proxy, before = start("proxy", "--listen", f"127.0.0.1:{port}", "--upstream", behind["listening"], "--meter", str(METER))
 text = (ROOT / "experiments/benign-cost-local.toml").read_text(encoding="utf-8")
 text = text.replace("127.0.0.1:PORT", before["listening"].removeprefix("http://"))

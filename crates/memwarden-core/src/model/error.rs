@@ -237,7 +237,7 @@ impl ModelError {
                 | Self::CassetteMiss { .. }
                 | Self::Unrecorded { .. }
                 | Self::Upstream {
-                    status: 401 | 403 | 404 | 429 | 503,
+                    status: 401..=404 | 429 | 503,
                     ..
                 }
         )

@@ -177,7 +177,8 @@ impl Words {
 /// Asks all of `questions` at once, one result for each. A question that cannot be put fails by itself and is not asked.
 ///
 /// # Errors
-/// [`StageError::Unavailable`] where no model has the name, or where not one of the calls reached it.
+/// [`StageError::Unavailable`] where no model has the name, or where every call failed as no other would have done better
+/// ([`ModelError::is_about_the_model`]).
 fn ask(
     stage: Stage,
     words: Words,

@@ -9,6 +9,7 @@ use super::grade::{self, Answered};
 use super::model::Model;
 use super::plan::{Grading, Limits, Replies};
 use super::record::{Asked, CellResult, Extraction, KeptOut, Spent, StageCount};
+use crate::experiment::model::check_heard;
 use crate::experiment::prompt::list;
 use crate::experiment::{ExperimentError, Prompt};
 use crate::locomo::{Aligned, Question, Turn};
@@ -446,8 +447,14 @@ impl<'a> Cell<'a> {
             stages: self.counts,
             kept_out: self.kept_out,
             gate: self.work.condition.gate.then_some(self.gate),
-            spent: spent(&self.work.model),
-            judge_spent: self.work.judge.as_ref().map(spent).unwrap_or_default(),
+            spent: spent(&self.work.model)?,
+            judge_spent: self
+                .work
+                .judge
+                .as_ref()
+                .map(spent)
+                .transpose()?
+                .unwrap_or_default(),
             grading: self.work.grading,
             questions,
         })
@@ -487,9 +494,10 @@ fn memory(text: &str) -> Option<Vec<String>> {
     )
 }
 
-pub(super) fn spent(model: &Model) -> BTreeMap<String, Spent> {
+pub(super) fn spent(model: &Model) -> Result<BTreeMap<String, Spent>, ExperimentError> {
+    check_heard(model.meter())?;
     let rows = model.meter().report(By::Purpose).rows.into_iter();
-    rows.map(|row| {
+    let rows = rows.map(|row| {
         let cost = row.sum.whole_cost();
         let spent = Spent {
             calls: row.sum.calls,
@@ -500,8 +508,8 @@ pub(super) fn spent(model: &Model) -> BTreeMap<String, Spent> {
             cost_picousd: cost.map(memwarden::model::Cost::picodollars),
         };
         (row.name, spent)
-    })
-    .collect()
+    });
+    Ok(rows.collect())
 }
 
 pub(super) fn one_line(text: &str) -> String {

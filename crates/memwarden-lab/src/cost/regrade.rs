@@ -88,7 +88,7 @@ fn regrade_cell(
         asked.grades.push(grade);
     }
     result.simulated |= judge.is_simulated();
-    for (purpose, more) in spent(&judge) {
+    for (purpose, more) in spent(&judge)? {
         let known = result.judge_spent.remove(&purpose).unwrap_or_else(|| Spent {
             cost_picousd: Some(0),
             ..Spent::default()

@@ -1,7 +1,8 @@
 //! What a model decides between named options, parsed strictly.
 //!
 //! Two ways to ask, one meaning: a chat answers `{"decision": "…"}`, or, for a small model that keeps to no form, the
-//! option whose words are likelier after the prompt is taken ([`Decider::ForcedChoice`]). A reply that is cut off, is
+//! option whose words are likelier after the prompt is taken, as they are or against a question about nothing
+//! ([`Decider::ForcedChoice`]). A reply that is cut off, is
 //! no such JSON or names something else is an error with a name, counted, and never a decision.
 
 use super::{ExperimentError, fault};
@@ -88,6 +89,14 @@ impl Decider {
             Self::Reply(chat) => replies(&**chat, purpose, messages, options, seeds),
             // Nothing is left to chance here, so one weighing answers for all seeds.
             Self::ForcedChoice { score, usual } => {
+                if usual
+                    .as_ref()
+                    .is_some_and(|usual| usual.scores.len() != options.len())
+                {
+                    return Err(ExperimentError::Unexpected(
+                        "other options than those that were weighed before".to_owned(),
+                    ));
+                }
                 let weighed = weigh(&**score, purpose, messages, options).map(|with| match usual {
                     None => with,
                     Some(usual) => with.calibrated_by(usual),
@@ -277,6 +286,46 @@ mod tests {
             [Decision::Option(0)],
             "the first of equals"
         );
+    }
+
+    /// The first option is one token, the second one three, each likelier than the first's.
+    #[derive(Debug)]
+    struct Wordy;
+
+    impl Score for Wordy {
+        fn model(&self) -> &str {
+            "wordy"
+        }
+
+        fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
+            let weigh = |call: &ScoreCall<'_>| {
+                let tokens = if call.continuation.starts_with("skip") {
+                    vec![-1.2]
+                } else {
+                    vec![-0.5; 3]
+                };
+                let token = |log_probability: f64| TokenScore {
+                    text: "x".to_owned(),
+                    log_probability,
+                };
+                Ok(Scored {
+                    tokens: tokens.into_iter().map(token).collect(),
+                    usage: None,
+                })
+            };
+            calls.iter().map(weigh).collect()
+        }
+    }
+
+    #[test]
+    fn a_reply_is_as_likely_as_all_its_tokens_together() {
+        let purpose = "answer".parse().unwrap();
+        let asked = [Message::user("Is it done?")];
+        let decider = Decider::forced(Arc::new(Wordy), &purpose, None, &OPTIONS).unwrap();
+        let decided = decider.decide(&purpose, &asked, &OPTIONS, &[1]).unwrap();
+        assert_eq!(decided, [Decision::Option(0)]);
+        let weighed = Decider::forced(Arc::new(Wordy), &purpose, Some(&asked), &OPTIONS).unwrap();
+        weighed.decide(&purpose, &asked, &["skip"], &[1]).unwrap_err();
     }
 
     /// Cannot be reached.

@@ -65,6 +65,13 @@ pub enum ExperimentError {
          model, then give the same command again"
     )]
     Model(#[from] ModelError),
+    /// Every call of a cell was refused.
+    #[error(
+        "all {0} calls were refused by the endpoint (`upstream`); this says nothing about a defense, so it stops here; a \
+         run keeps the cells that are finished. See to the key, the model's name and what the endpoint takes, then give \
+         the same command again"
+    )]
+    Unheard(u64),
     /// A model's files cannot be used.
     #[error(transparent)]
     Files(#[from] memwarden::ModelsError),

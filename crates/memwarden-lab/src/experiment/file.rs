@@ -105,11 +105,34 @@ impl ExperimentFile {
     }
 }
 
+/// Refuses a number that is out of range.
+///
+/// # Errors
+/// Field, value and range.
+pub(super) fn within(field: &str, value: usize, least: usize, most: usize) -> Result<(), ExperimentError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ExperimentError::value(format!(
+        "`{field}` is {value}: expected {least} to {most}"
+    )))
+}
+
 fn decode<P: DeserializeOwned>(text: &str) -> Result<P, ExperimentError> {
     toml::from_str(text).map_err(|error| ExperimentError::File {
         line: error.span().map(|span| line_of(text, span.start)),
-        reason: error.message().to_owned(),
+        reason: match error.span().and_then(|span| line_at(text, span.start)) {
+            Some(line) => format!("{}: `{line}`", error.message()),
+            None => error.message().to_owned(),
+        },
     })
+}
+
+/// The line in which the byte at `offset` stands, which names the key and its value; none where it holds nothing.
+fn line_at(text: &str, offset: usize) -> Option<String> {
+    let line = text.lines().nth(line_of(text, offset) - 1)?.trim();
+    let short: String = line.chars().take(80).collect();
+    (!short.is_empty()).then_some(short)
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

@@ -44,14 +44,16 @@ impl FromStr for ModelSpec {
         if let Some((url, model)) = text
             .strip_prefix("endpoint:")
             .and_then(|rest| rest.rsplit_once('#'))
-            && !url.is_empty()
             && !model.is_empty()
         {
+            check_address(url)?;
             return Ok(Self::Endpoint {
                 url: url.to_owned(),
                 model: model.to_owned(),
             });
         }
+        // Neither name nor password is said again.
+        let text = text.rsplit_once('@').map_or(text, |(_, rest)| rest);
         Err(format!(
             "`{text}` is no model: expected `simulated`, `local:PATH` or `endpoint:URL#MODEL`"
         ))
@@ -77,7 +79,7 @@ impl TryFrom<String> for ModelSpec {
 }
 
 impl ModelSpec {
-    /// The name in tables. A local model is named by its last directory, so that no path of a machine is in a record; one
+    /// The name in tables. A local model is named by its file, so that no path of a machine is in a record; one
     /// behind an endpoint with its host, since others may serve one of the same name.
     #[must_use]
     pub fn name(&self) -> String {
@@ -90,8 +92,8 @@ impl ModelSpec {
         }
     }
 
-    /// What it is, for the digest of a cell: the rules of the stand-in, the whole address of an endpoint, the files of a local
-    /// model by name and contents. Reads those files, so once for a run.
+    /// What it is, for the digest of a cell: the rules of the stand-in, the whole address of an endpoint, the name
+    /// and digest of a local model's file. Reads that file, so once for a run.
     ///
     /// # Errors
     /// Files that are not there.
@@ -100,8 +102,8 @@ impl ModelSpec {
             Self::Simulated => {
                 Ok(json!({"simulated": [digest(SIMULATED_RULE), digest(SIMULATED_JUDGE_RULE)]}))
             }
-            Self::Local(path) => Ok(json!({"local": self.name(), "files": contents(path)?})),
-            Self::Endpoint { url, model } => Ok(json!({"url": without_user(url), "model": model})),
+            Self::Local(path) => Ok(json!({"local": self.name(), "digest": contents(path)?})),
+            Self::Endpoint { url, model } => Ok(json!({"url": url, "model": model})),
         }
     }
 
@@ -147,50 +149,50 @@ impl ModelSpec {
     }
 }
 
-/// An address without the secrets that may stand in it: name and password, and the query.
-fn without_user(url: &str) -> String {
-    let url = url.split('?').next().unwrap_or_default();
-    match url.split_once("://") {
-        Some((scheme, rest)) => {
-            let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-            let host = authority.rsplit('@').next().unwrap_or_default();
-            format!("{scheme}://{host}{path}")
-        }
-        None => url.to_owned(),
+/// An experiment's file and its records go into evidence, so no secret may stand in an address.
+fn check_address(url: &str) -> Result<(), String> {
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
+    let rest = rest.unwrap_or_default();
+    // Neither name nor password is said again.
+    let told = url.rsplit_once('@').map_or(url, |(_, host)| host);
+    let told = told.split(['?', '#']).next().unwrap_or_default();
+    if rest.contains(['@', '?', '#']) {
+        return Err(format!(
+            "the endpoint at `{told}` has a name, a password or a query in its address: expected none; a key goes into \
+             the variable {KEY_VARIABLE}"
+        ));
     }
+    if host(url).is_empty() || rest.contains(char::is_whitespace) {
+        return Err(format!(
+            "the endpoint `{told}` has no address: expected `http://HOST[:PORT]/PATH` or `https://…`"
+        ));
+    }
+    Ok(())
 }
 
-/// The host of an address, with its port.
+/// The host of an address, with its port; empty where it has none.
 pub(crate) fn host(url: &str) -> String {
-    let url = without_user(url);
-    let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     rest.split('/').next().unwrap_or_default().to_owned()
 }
 
-/// A file, or the files in a directory, with the digests of their bytes.
-fn contents(path: &Path) -> Result<Vec<(String, String)>, ExperimentError> {
-    let failed = |error: std::io::Error| ExperimentError::path(path, &error);
-    let mut files = Vec::new();
-    if path.is_dir() {
-        for file in std::fs::read_dir(path).map_err(failed)? {
-            files.push(file.map_err(failed)?.path());
-        }
-        files.retain(|file| file.is_file());
-        files.sort();
-    } else {
-        files.push(path.to_owned());
+/// The digest of a model's file.
+fn contents(path: &Path) -> Result<String, ExperimentError> {
+    let failed = |error: std::io::Error| {
+        ExperimentError::value(format!(
+            "model `local:{}` cannot be read: {error}",
+            path.display()
+        ))
+    };
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(ExperimentError::value(format!(
+            "model `local:{}` is no file: expected a GGUF file",
+            path.display()
+        )));
     }
-    let mut contents = Vec::new();
-    for file in files {
-        let name = file
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let bytes = std::fs::read(&file).map_err(|error| ExperimentError::path(&file, &error))?;
-        contents.push((name, Digest::of(&bytes).short()));
-    }
-    Ok(contents)
+    Ok(Digest::of(&std::fs::read(path).map_err(failed)?).short())
 }
 
 #[cfg(feature = "models")]
@@ -241,8 +243,11 @@ pub struct Models {
 
 impl Models {
     /// What was spent, in all and by purpose: calls, tokens, replies that were no answers by the name of their error.
-    #[must_use]
-    pub fn spent(&self) -> Value {
+    ///
+    /// # Errors
+    /// An endpoint that refused every call.
+    pub fn spent(&self) -> Result<Value, ExperimentError> {
+        check_heard(&self.meter)?;
         let report = self.meter.report(By::Purpose);
         let sum = |sum: &Sum| {
             json!({
@@ -257,13 +262,79 @@ impl Models {
         if let Some(object) = spent.as_object_mut() {
             object.insert("by_purpose".to_owned(), Value::Object(purposes.collect()));
         }
-        spent
+        Ok(spent)
     }
+}
+
+/// One call that is refused may be the doing of its text and is counted. Where all are, it is a key that is not valid or
+/// something else that no text is to blame for.
+///
+/// # Errors
+/// [`ExperimentError::Unheard`].
+pub(crate) fn check_heard(meter: &Meter) -> Result<(), ExperimentError> {
+    let total = meter.report(By::Purpose).total;
+    let refused = total.failed.get("upstream").copied().unwrap_or_default();
+    if refused > 0 && refused == total.calls {
+        return Err(ExperimentError::Unheard(refused));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ModelSpec, host, without_user};
+    use super::{ModelSpec, check_heard, host};
+    use memwarden::model::{Meter, Metered, Prices};
+    use memwarden_core::model::{Chat, ChatCall, Finish, Message, ModelError, Reply};
+    use std::num::NonZeroU32;
+    use std::sync::Arc;
+
+    /// Refuses a long text, or every text.
+    #[derive(Debug)]
+    struct Refuses {
+        all: bool,
+    }
+
+    impl Chat for Refuses {
+        fn model(&self) -> &str {
+            "refuses"
+        }
+
+        fn chat(&self, calls: &[ChatCall<'_>]) -> Vec<Result<Reply, ModelError>> {
+            let answer = |call: &ChatCall<'_>| {
+                if self.all || call.messages.iter().any(|message| message.text.len() > 9) {
+                    return Err(ModelError::Upstream {
+                        model: "refuses".to_owned(),
+                        status: 400,
+                        reason: "no".to_owned(),
+                    });
+                }
+                Ok(Reply {
+                    text: "yes".to_owned(),
+                    finish: Finish::Stop,
+                    usage: None,
+                    tokens: Vec::new(),
+                })
+            };
+            calls.iter().map(answer).collect()
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_refuses_every_call_stops_a_run_and_one_that_refuses_a_text_does_not() {
+        for (all, stops) in [(true, true), (false, false)] {
+            let meter = Arc::new(Meter::in_memory(Prices::default()));
+            check_heard(&meter).unwrap();
+            let model = Metered::stand_in(Box::new(Refuses { all }), Arc::clone(&meter));
+            let purpose = "answer".parse().unwrap();
+            for text in ["short", "a long text"] {
+                let messages = [Message::user(text)];
+                model.chat(&[ChatCall::new(&purpose, &messages, NonZeroU32::MIN)]);
+            }
+            let error = check_heard(&meter).err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), stops, "{error:?}");
+            assert!(error.is_none_or(|error| error.contains("all 2 calls were refused")));
+        }
+    }
 
     #[test]
     fn a_local_model_is_told_by_its_bytes_and_named_without_its_directory() {
@@ -284,10 +355,19 @@ mod tests {
     }
 
     #[test]
-    fn no_password_of_an_address_is_in_a_record() {
-        assert_eq!(without_user("https://u:p@host/v1?key=b@c"), "https://host/v1");
-        assert_eq!(host("https://u:p@host?key=b"), "host");
-        assert_eq!(without_user("http://host:1"), "http://host:1");
+    fn an_address_holds_no_secret_and_no_error_says_it() {
+        for (wrong, says) in [
+            ("https://u:secret@host/v1", "`host/v1`"),
+            ("https://host/v1?key=secret", "`https://host/v1`"),
+            ("https://u:secret@host/v1?key=secret@x", "`x`"),
+            ("nonsense", "http://HOST"),
+            ("http://", "http://HOST"),
+            ("ftp://host", "http://HOST"),
+        ] {
+            let error = format!("endpoint:{wrong}#m").parse::<ModelSpec>().unwrap_err();
+            assert!(error.contains(says) && !error.contains("secret"), "{error}");
+        }
+        assert_eq!(host("http://host:1/v1"), "host:1");
     }
 
     #[test]
@@ -300,9 +380,7 @@ mod tests {
             ("tiny-135m", false)
         );
         assert_eq!(
-            parse("endpoint:http://user:secret@127.0.0.1:8080/v1#small")
-                .unwrap()
-                .name(),
+            parse("endpoint:http://127.0.0.1:8080/v1#small").unwrap().name(),
             "small@127.0.0.1:8080"
         );
         for wrong in ["", "local:", "endpoint:http://x", "gpt"] {

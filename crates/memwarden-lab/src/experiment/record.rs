@@ -97,10 +97,13 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, usize), ExperimentEr
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
+    /// How long the whole records are, where a torn line stands behind them.
+    torn_at: Option<u64>,
 }
 
 impl Journal {
-    /// Opens the file in `directory`, cuts a torn last line off, and tells what is finished.
+    /// Opens the file in `directory` and tells what is finished. A torn last line is cut off before the first record is
+    /// appended and no earlier: the file may be another experiment's.
     pub(crate) fn open(directory: &Path) -> Result<(Self, Vec<Record>), ExperimentError> {
         std::fs::create_dir_all(directory).map_err(|error| ExperimentError::path(directory, &error))?;
         let path = directory.join(RECORDS);
@@ -114,9 +117,15 @@ impl Journal {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         let (records, whole) = parse(&path, &bytes)?;
-        file.set_len(whole as u64).map_err(failed)?;
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok((Self { path, file }, records))
+        if records.is_empty() && bytes.contains(&b'\n') {
+            return Err(ExperimentError::path(
+                &path,
+                &"it holds lines and no record of a run: expected another directory",
+            ));
+        }
+        let torn_at = (whole < bytes.len()).then_some(whole as u64);
+        let journal = Self { path, file, torn_at };
+        Ok((journal, records))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -126,6 +135,12 @@ impl Journal {
     /// Appends a record; it is on the disk when this returns.
     pub(super) fn append(&mut self, record: &Record) -> Result<(), ExperimentError> {
         let line = record.line()?;
+        if let Some(whole) = self.torn_at.take() {
+            self.file
+                .set_len(whole)
+                .and_then(|()| self.file.seek(SeekFrom::End(0)))
+                .map_err(|error| ExperimentError::path(&self.path, &error))?;
+        }
         self.file
             .write_all(line.as_bytes())
             .and_then(|()| self.file.sync_data())

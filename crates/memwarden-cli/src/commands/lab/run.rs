@@ -37,6 +37,12 @@ pub(super) fn run(
     }
     bar.enable_steady_tick(Duration::from_millis(200));
     let copy = out.join(FILE);
+    if copy.exists() && !copy.is_file() {
+        return Err(Failure::Input(format!(
+            "`{}` is no file: expected a place for the experiment's file",
+            copy.display()
+        )));
+    }
     let mut copied = None;
     let ran = run_cells(&*experiment, &out, threads.get(), &mut |at| {
         // Before the first cell, so that there is a report on a run that was stopped; and after what lies there was found

@@ -84,6 +84,16 @@ pub fn policy(name: &str, rules: &str, directory: &Path) -> Result<Policy, Exper
         source_of(name, name)?
     };
     let bare = guard::parse(&source).map_err(wrong)?;
+    let stages = bare.write.iter().chain(&bare.read);
+    if let Some(stage) = stages
+        .map(|stage| stage.as_str())
+        .find(|stage| guard::Stage::from_name(stage).is_some_and(guard::Stage::asks_a_model))
+    {
+        return Err(ExperimentError::value(format!(
+            "defense `{name}`: stage `{stage}` asks a model, which a condition of these experiments does not have: expected \
+             a policy without it"
+        )));
+    }
     if bare.origin == OriginMode::Enforced && bare.actions.is_empty() {
         return guard::parse(&format!("{source}{rules}")).map_err(wrong);
     }
@@ -179,6 +189,17 @@ mod tests {
             assert!(named(name).unwrap().write.is_empty(), "{name}");
         }
         assert_eq!(named("sentinel").unwrap().write, ["keyword", "reasoning-guard"]);
+    }
+
+    #[test]
+    fn a_policy_whose_stage_asks_a_model_is_refused_and_not_run_without_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = "name = \"p\"\n[write]\nstages = [\"anomaly\"]\n[read]\nstages = []\n";
+        std::fs::write(directory.path().join("p.toml"), text).unwrap();
+        let error = policy("policy:p.toml", "", directory.path())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("`anomaly` asks a model"), "{error}");
     }
 
     #[test]

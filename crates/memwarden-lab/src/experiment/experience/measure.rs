@@ -94,7 +94,7 @@ pub(super) fn run(
             others.count(&tasks.aim, clean, poisoned);
         },
     )?;
-    let spent = models.spent();
+    let spent = models.spent()?;
     let number = |name: &str| {
         spent
             .get(name)

@@ -1,11 +1,21 @@
 //! What an experiment on agents that learn from experience consists of, as its file says it.
 
 use crate::experiment::cell::seed_of;
+use crate::experiment::file::within;
 use crate::experiment::model::ModelSpec;
 use crate::experiment::{Cell, CellId, ExperimentError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+
+/// Changes when the meaning of a record does.
+const RECORD_VERSION: u32 = 1;
+
+/// What a cell may be asked for: far more than any experiment wants, and what memory holds.
+const MAX_REQUESTS: usize = 10_000;
+const MAX_RECORDS: usize = 100_000;
+const MAX_K: usize = 100;
+const MAX_TRIGGER: usize = 100;
 
 /// The file.
 #[derive(Debug, Clone, Deserialize)]
@@ -149,13 +159,18 @@ impl Plan {
                 "`{name}` is empty: expected at least one"
             )));
         }
-        let zero = [("victims", self.victims), ("others", self.others), ("k", self.k)];
-        if let Some((name, _)) = zero.iter().find(|(_, value)| *value == 0) {
-            return Err(ExperimentError::value(format!(
-                "`{name}` is 0: expected 1 or more"
-            )));
-        }
-        Ok(())
+        within("victims", self.victims, 1, MAX_REQUESTS)?;
+        within("others", self.others, 1, MAX_REQUESTS)?;
+        within("k", self.k, 1, MAX_K)?;
+        self.honest
+            .iter()
+            .try_for_each(|honest| within("honest", *honest, 0, MAX_RECORDS))?;
+        self.budget
+            .iter()
+            .try_for_each(|budget| within("budget", *budget, 0, MAX_RECORDS))?;
+        within("trigger.words", self.trigger.words, 1, MAX_TRIGGER)?;
+        within("trigger.candidates", self.trigger.candidates, 1, MAX_RECORDS)?;
+        within("trigger.requests", self.trigger.requests, 1, MAX_REQUESTS)
     }
 
     /// Every combination, with `more` in its configuration (digests of what the files hold) and what `made` says of model and
@@ -201,6 +216,7 @@ impl Plan {
         ];
         let config = json!({
             "axes": axes,
+            "version": RECORD_VERSION,
             "attack": self.attack,
             "seed": self.seed,
             "victims": self.victims,

@@ -103,6 +103,12 @@ impl Ground {
             let text = std::fs::read_to_string(path).map_err(|error| ExperimentError::path(path, &error))?;
             questions = serde_json::from_str(&text).map_err(|error| ExperimentError::path(path, &error))?;
             questions.retain(|question: &Question| question.facts.len() >= 2);
+            if questions.is_empty() {
+                return Err(ExperimentError::path(
+                    path,
+                    &"it holds no question with two facts or more: expected StrategyQA's questions",
+                ));
+            }
             "strategy questions".clone_into(&mut attacked);
         }
         Ok(Self {
@@ -191,6 +197,16 @@ impl Ground {
 mod tests {
     use super::*;
     use memwarden_core::Outcome;
+
+    #[test]
+    fn the_question_about_nothing_is_the_form_without_what_fills_it() {
+        for domain in Domain::ALL {
+            let nothing = Ground::new(*domain, None).unwrap().nothing().unwrap();
+            let text: String = nothing.iter().map(|message| message.text.as_str()).collect();
+            assert!(text.contains("(nothing)") && text.contains("N/A"), "{text}");
+            assert!(!text.contains("{{"), "{text}");
+        }
+    }
 
     #[test]
     fn a_third_of_the_tasks_are_legitimate_skips_and_half_read_the_web() {

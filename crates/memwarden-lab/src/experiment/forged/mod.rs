@@ -133,13 +133,7 @@ impl Experiment for ForgedReasoning {
                 };
                 Decider::forced(Arc::clone(score), &purpose, nothing.as_deref(), &OPTIONS)?
             }
-            // The stand-in keeps to the form that it is asked for.
-            (None, Some(_)) if !models.simulated => {
-                return Err(ExperimentError::value(format!(
-                    "`forced_choice` needs log-probabilities, which `{}` does not give",
-                    models.name
-                )));
-            }
+            // The stand-in keeps to the form that it is asked for; an endpoint is refused with the plan.
             _ => Decider::Reply(Arc::clone(&models.chat)),
         };
         let course = Course {
@@ -161,7 +155,7 @@ impl Experiment for ForgedReasoning {
             let (_, namespace) = furnished.house.agent(ground.agent)?;
             counts.quarantined = furnished.house.owner.list(namespace, Status::Quarantined)?.len() as u64;
         }
-        counts.spent = models.spent();
+        counts.spent = models.spent()?;
         serde_json::to_value(&counts).map_err(|error| ExperimentError::Unexpected(error.to_string()))
     }
 

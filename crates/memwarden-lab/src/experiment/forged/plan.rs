@@ -3,6 +3,7 @@
 use super::ground::{Ground, digest_of, domain};
 use super::written::WRITER;
 use crate::agents::{Grant, layer};
+use crate::experiment::file::within;
 use crate::experiment::identity::{Made, identity};
 use crate::experiment::{Cell, CellId, ExperimentError, ExperimentFile, ForcedChoice, ModelSpec};
 use crate::farma::{DEFAULT_CYCLES, Domain, Variant};
@@ -11,7 +12,14 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Changes when the meaning of a record does.
-const RECORD_VERSION: u32 = 2;
+const RECORD_VERSION: u32 = 3;
+
+/// What a cell may be asked for: far more than any experiment wants, and what memory holds.
+const MAX_TRIALS: usize = 1_000_000;
+const MAX_TASKS: usize = 10_000;
+const MAX_HONEST: usize = 100_000;
+const MAX_CYCLES: usize = 10_000;
+const MAX_DOUBT: f64 = 1_000_000.0;
 
 /// `kind = "forged-reasoning"`.
 #[derive(Debug, Clone, Deserialize)]
@@ -193,16 +201,53 @@ impl Plan {
     /// What is wrong in it.
     pub fn read(file: &ExperimentFile) -> Result<Self, ExperimentError> {
         let plan: Self = file.plan()?;
-        if plan.tasks == 0 || plan.trials == 0 || !plan.trials.is_multiple_of(plan.tasks) {
+        within("tasks", plan.tasks, 1, MAX_TASKS)?;
+        within("trials", plan.trials, 1, MAX_TRIALS)?;
+        if !plan.trials.is_multiple_of(plan.tasks) {
             return Err(ExperimentError::value(format!(
                 "`trials` is {}: expected a multiple of `tasks`, which is {}",
                 plan.trials, plan.tasks
+            )));
+        }
+        if plan.forced_choice.is_some() && matches!(plan.model, ModelSpec::Endpoint { .. }) {
+            return Err(ExperimentError::value(format!(
+                "`forced_choice` needs log-probabilities, which `{}` does not give: expected a local model",
+                plan.model.name()
             )));
         }
         if plan.grid.is_empty() {
             return Err(ExperimentError::value("`grid` is missing: name at least one"));
         }
         for grid in &plan.grid {
+            let empty = [
+                ("domains", grid.domains.is_empty()),
+                ("variants", grid.variants.is_empty()),
+                ("grants", grid.grants.is_empty()),
+                ("defenses", grid.defenses.is_empty()),
+                ("honest", grid.honest.is_empty()),
+                ("cycles", grid.cycles.is_empty()),
+            ];
+            if let Some((field, _)) = empty.iter().find(|(_, empty)| *empty) {
+                return Err(ExperimentError::value(format!(
+                    "`{field}` of grid `{}` is empty: expected at least one",
+                    grid.name
+                )));
+            }
+            for honest in &grid.honest {
+                within("honest", *honest, 0, MAX_HONEST)?;
+            }
+            for cycles in &grid.cycles {
+                within("cycles", *cycles, 0, MAX_CYCLES)?;
+            }
+            if let Some(doubt) = grid
+                .doubt
+                .iter()
+                .find(|doubt| !(0.0..=MAX_DOUBT).contains(*doubt))
+            {
+                return Err(ExperimentError::value(format!(
+                    "`doubt` is {doubt}: expected 0 to {MAX_DOUBT}"
+                )));
+            }
             grid.domains
                 .iter()
                 .try_for_each(|name| domain(name).map(|_| ()))?;
@@ -360,6 +405,48 @@ defenses = ["none", "warden"]
             ("\"warden\"", "\"magic\"", "does not exist"),
             ("trials = 4", "trials = 5", "a multiple of `tasks`"),
             ("seed = 1", "seed = 1\nsede = 2", "unknown field `sede`"),
+            ("tasks = 2", "tasks = 0", "`tasks` is 0: expected 1 to"),
+            (
+                "trials = 4",
+                "trials = 9223372036854775806",
+                "`trials` is 9223372036854775806: expected 1 to",
+            ),
+            ("trials = 4", "trials = \"four\"", "`trials = \"four\"`"),
+            (
+                "[\"ehr\"]",
+                "[\"ehr\"]\nhonest = [1_000_000_000]",
+                "`honest` is 1000000000: expected 0 to",
+            ),
+            (
+                "[\"ehr\"]",
+                "[\"ehr\"]\ncycles = [1_000_000_000]",
+                "`cycles` is 1000000000: expected 0 to",
+            ),
+            (
+                "[\"ehr\"]",
+                "[\"ehr\"]\ndoubt = [nan]",
+                "`doubt` is NaN: expected 0 to",
+            ),
+            (
+                "[\"ehr\"]",
+                "[\"ehr\"]\ndoubt = [-1.0]",
+                "`doubt` is -1: expected 0 to",
+            ),
+            (
+                "[\"none\", \"warden\"]",
+                "[]",
+                "`defenses` of grid `main` is empty",
+            ),
+            (
+                "seed = 1",
+                "seed = 1\nforced_choice = true",
+                "`forced_choice = true`",
+            ),
+            (
+                "model = \"simulated\"",
+                "model = \"endpoint:http://h/v1#m\"\nforced_choice = \"calibrated\"",
+                "`forced_choice` needs log-probabilities",
+            ),
         ] {
             let error = cells(&FILE.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

@@ -70,7 +70,7 @@ fn a_legitimate_skip_is_allowed_and_an_honest_day_ends_well() {
     let (records, _) = report_of(&FILE.replace("\"react-qa\"]", "\"react-qa\", \"rap\"]"));
     for result in results(&records, "/benign/") {
         assert_eq!((result.tasks, result.legitimate_skips), (18, 6));
-        // Half of the honest tasks read what nobody vouches for, the skips among them.
+        // Half of the honest tasks read what nobody vouches for.
         assert!(2 * result.untrusted_contexts >= result.tasks, "{result:?}");
         assert_eq!(result.honest_refused, 0);
         assert_eq!(result.completed, 18);

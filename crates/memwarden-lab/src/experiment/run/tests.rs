@@ -144,3 +144,19 @@ fn another_configuration_is_refused_with_a_way_out() {
     }
     assert_eq!(bytes(directory.path()), before);
 }
+
+#[test]
+fn a_file_that_is_not_this_experiments_is_not_shortened() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(RECORDS);
+    std::fs::write(&path, "{\"mine\": \"the only copy\"}\n").unwrap();
+    let error = run(&Squares::new(3), directory.path(), 2, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("no record of a run"), "{error}");
+    assert_eq!(bytes(directory.path()), b"{\"mine\": \"the only copy\"}\n");
+    std::fs::remove_file(&path).unwrap();
+    run(&Squares::new(3), directory.path(), 2, &mut |_| {}).unwrap();
+    let torn = [bytes(directory.path()), b"{\"cell\": ".to_vec()].concat();
+    std::fs::write(&path, &torn).unwrap();
+    run(&Squares::new(4), directory.path(), 2, &mut |_| {}).unwrap_err();
+    assert_eq!(bytes(directory.path()), torn);
+}
