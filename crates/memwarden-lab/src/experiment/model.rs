@@ -164,7 +164,7 @@ fn check_address(url: &str) -> Result<(), String> {
              the variable {KEY_VARIABLE}"
         ));
     }
-    if host(url).is_empty() || rest.contains(char::is_whitespace) {
+    if rest.is_empty() || host(url).is_empty() || rest.contains(char::is_whitespace) {
         return Err(format!(
             "the endpoint `{told}` has no address: expected `http://HOST[:PORT]/PATH` or `https://…`"
         ));
