@@ -43,6 +43,14 @@ pub(super) fn run(
             copy.display()
         )));
     }
+    // The copy of an experiment with another model would be written over the file that it was read from.
+    let same = |path: &Path| std::fs::canonicalize(path).ok();
+    if model.is_some() && same(file).is_some_and(|file| same(&copy) == Some(file)) {
+        return Err(Failure::Input(format!(
+            "`--out` is where `{}` lies, whose model `--model` would overwrite: expected another directory",
+            file.display()
+        )));
+    }
     let mut copied = None;
     let ran = run_cells(&*experiment, &out, threads.get(), &mut |at| {
         // Before the first cell, so that there is a report on a run that was stopped; and after what lies there was found

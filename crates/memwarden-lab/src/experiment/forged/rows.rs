@@ -415,7 +415,7 @@ fn by_defense(rows: &[Row]) -> Vec<Figure> {
 /// What a figure's axis says of a cell.
 type AxisOf = fn(&Axes) -> f64;
 
-/// A line for each domain and defense over the one axis that a grid sweeps.
+/// A figure for each domain, in it a line for each defense and variant over the one axis that a grid sweeps.
 fn curves(results: &Results, grid: &Grid) -> Vec<Figure> {
     let swept: Option<(&str, AxisOf)> = if grid.honest.len() > 1 {
         Some(("honest entries", |axes| axes.honest as f64))
@@ -430,7 +430,7 @@ fn curves(results: &Results, grid: &Grid) -> Vec<Figure> {
         return Vec::new();
     };
     let top_k = grid.cycles.len() > 1;
-    let mut lines: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
+    let mut figures: BTreeMap<String, BTreeMap<String, Vec<(f64, f64)>>> = BTreeMap::new();
     for axes in Plan::attacked(grid) {
         let y = if top_k {
             results
@@ -439,32 +439,39 @@ fn curves(results: &Results, grid: &Grid) -> Vec<Figure> {
         } else {
             results.asr(&axes)
         };
-        let mut label = axes.domain.clone();
-        for (many, part) in [
+        let parts = [
             (grid.defenses.len() > 1, axes.defense.as_str()),
             (grid.variants.len() > 1, axes.variant.as_str()),
-        ] {
-            if many {
-                label.push_str(", ");
-                label.push_str(part);
-            }
-        }
+        ];
+        let parts: Vec<&str> = parts
+            .into_iter()
+            .filter_map(|(many, part)| many.then_some(part))
+            .collect();
         if let Some(y) = y {
+            let label = if parts.is_empty() {
+                axes.domain.clone()
+            } else {
+                parts.join(", ")
+            };
+            let lines = figures.entry(axes.domain.clone()).or_default();
             lines.entry(label).or_default().push((x(&axes), y));
         }
     }
-    let lines: Vec<svg::Line> = lines
-        .into_iter()
-        .map(|(label, points)| svg::Line { label, points })
-        .collect();
     let y_label = if top_k {
         "forged among what is retrieved"
     } else {
         "attack success"
     };
-    vec![Figure {
-        title: format!("Sweep: {}", grid.name),
-        caption: format!("{y_label} over {x_label}, a line for each domain and condition."),
-        svg: svg::lines(&lines, x_label, y_label),
-    }]
+    let figure = |(domain, lines): (String, BTreeMap<String, Vec<(f64, f64)>>)| {
+        let lines: Vec<svg::Line> = lines
+            .into_iter()
+            .map(|(label, points)| svg::Line { label, points })
+            .collect();
+        Figure {
+            title: format!("Sweep: {}, {domain}", grid.name),
+            caption: format!("{y_label} over {x_label} in `{domain}`, a line for each condition."),
+            svg: svg::lines(&lines, x_label, y_label),
+        }
+    };
+    figures.into_iter().map(figure).collect()
 }
