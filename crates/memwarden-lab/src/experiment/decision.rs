@@ -202,35 +202,36 @@ mod tests {
         }
     }
 
-    /// Likes the second option.
+    /// Gives the tokens of a continuation these log-probabilities.
     #[derive(Debug)]
-    struct Likes(&'static str);
+    struct Weighs(fn(&ScoreCall<'_>) -> Vec<f64>);
 
-    impl Score for Likes {
+    impl Score for Weighs {
         fn model(&self) -> &str {
-            "likes"
+            "weighs"
         }
 
         fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
-            let weigh = |call: &ScoreCall<'_>| {
-                let likes = call.continuation.starts_with(self.0);
-                let token = TokenScore {
-                    text: call.continuation.to_owned(),
-                    log_probability: if likes { -0.1 } else { -2.0 },
-                };
-                Ok(Scored {
-                    tokens: vec![token],
-                    usage: None,
-                })
+            let token = |log_probability| TokenScore {
+                text: "x".to_owned(),
+                log_probability,
             };
-            calls.iter().map(weigh).collect()
+            let weigh = |call: &ScoreCall<'_>| Scored {
+                tokens: (self.0)(call).into_iter().map(token).collect(),
+                usage: None,
+            };
+            calls.iter().map(|call| Ok(weigh(call))).collect()
         }
+    }
+
+    fn is_skip(call: &ScoreCall<'_>) -> bool {
+        call.continuation.starts_with("skip")
     }
 
     #[test]
     fn a_forced_choice_takes_the_likelier_option() {
         let decider = Decider::ForcedChoice {
-            score: Arc::new(Likes("check")),
+            score: Arc::new(Weighs(|call| vec![if is_skip(call) { -2.0 } else { -0.1 }])),
             usual: None,
         };
         let purpose = "answer".parse().unwrap();
@@ -240,43 +241,24 @@ mod tests {
         assert!(decider.decide(&purpose, &asked, &[], &[1]).is_err());
     }
 
-    /// Likes the first option in any case, and the second one more than usual where the question is long.
-    #[derive(Debug)]
-    struct Biased;
-
-    impl Score for Biased {
-        fn model(&self) -> &str {
-            "biased"
-        }
-
-        fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
-            let weigh = |call: &ScoreCall<'_>| {
-                let long = call.conversation.iter().any(|message| message.text.len() > 3);
-                let token = TokenScore {
-                    text: call.continuation.to_owned(),
-                    log_probability: match (call.continuation.starts_with("skip"), long) {
-                        (true, _) => -0.5,
-                        (false, true) => -2.0,
-                        (false, false) => -4.0,
-                    },
-                };
-                Ok(Scored {
-                    tokens: vec![token],
-                    usage: None,
-                })
-            };
-            calls.iter().map(weigh).collect()
-        }
-    }
-
     #[test]
     fn calibrated_by_a_question_about_nothing_a_model_that_likes_one_word_decides_by_what_it_reads() {
+        // Likes the first option in any case, and the second one more than usual where the question is long.
+        let biased = Weighs(|call| {
+            let long = call.conversation.iter().any(|message| message.text.len() > 3);
+            vec![match (is_skip(call), long) {
+                (true, _) => -0.5,
+                (false, true) => -2.0,
+                (false, false) => -4.0,
+            }]
+        });
+        let biased: Arc<dyn Score> = Arc::new(biased);
         let purpose = "answer".parse().unwrap();
         let asked = [Message::user("Is it done?")];
         let decided = |without: Option<&str>| {
             let nothing = without.map(|text| [Message::user(text)]);
             let nothing = nothing.as_ref().map(<[Message; 1]>::as_slice);
-            let decider = Decider::forced(Arc::new(Biased), &purpose, nothing, &OPTIONS).unwrap();
+            let decider = Decider::forced(Arc::clone(&biased), &purpose, nothing, &OPTIONS).unwrap();
             decider.decide(&purpose, &asked, &OPTIONS, &[1]).unwrap()
         };
         assert_eq!(decided(None), [Decision::Option(0)]);
@@ -288,43 +270,18 @@ mod tests {
         );
     }
 
-    /// The first option is one token, the second one three, each likelier than the first's.
-    #[derive(Debug)]
-    struct Wordy;
-
-    impl Score for Wordy {
-        fn model(&self) -> &str {
-            "wordy"
-        }
-
-        fn score(&self, calls: &[ScoreCall<'_>]) -> Vec<Result<Scored, ModelError>> {
-            let weigh = |call: &ScoreCall<'_>| {
-                let tokens = if call.continuation.starts_with("skip") {
-                    vec![-1.2]
-                } else {
-                    vec![-0.5; 3]
-                };
-                let token = |log_probability: f64| TokenScore {
-                    text: "x".to_owned(),
-                    log_probability,
-                };
-                Ok(Scored {
-                    tokens: tokens.into_iter().map(token).collect(),
-                    usage: None,
-                })
-            };
-            calls.iter().map(weigh).collect()
-        }
-    }
-
     #[test]
     fn a_reply_is_as_likely_as_all_its_tokens_together() {
+        // The second option has three tokens, each likelier than the first's only one.
+        let wordy: Arc<dyn Score> = Arc::new(Weighs(
+            |call| if is_skip(call) { vec![-1.2] } else { vec![-0.5; 3] },
+        ));
         let purpose = "answer".parse().unwrap();
         let asked = [Message::user("Is it done?")];
-        let decider = Decider::forced(Arc::new(Wordy), &purpose, None, &OPTIONS).unwrap();
+        let decider = Decider::forced(Arc::clone(&wordy), &purpose, None, &OPTIONS).unwrap();
         let decided = decider.decide(&purpose, &asked, &OPTIONS, &[1]).unwrap();
         assert_eq!(decided, [Decision::Option(0)]);
-        let weighed = Decider::forced(Arc::new(Wordy), &purpose, Some(&asked), &OPTIONS).unwrap();
+        let weighed = Decider::forced(wordy, &purpose, Some(&asked), &OPTIONS).unwrap();
         weighed.decide(&purpose, &asked, &["skip"], &[1]).unwrap_err();
     }
 
